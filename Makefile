@@ -1,0 +1,51 @@
+# Every target sets up what it needs; a second run finds it done.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(VENV)/.core-installed
+DEV := $(VENV)/.dev-installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help setup fix check test test-all bench demo clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(CORE): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[dev]'
+	@if test -d .git; then printf '#!/bin/sh\nexec make check\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; fi
+	@touch $(CORE) $@
+
+setup: $(DEV) ## a virtual environment with everything, and the git hook
+
+fix: $(DEV) ## format, sort, repair
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: $(DEV) ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+test: $(DEV) ## fast tests and doctests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(DEV) ## all tests
+	$(BIN)/python -m pytest -n 2
+
+bench: $(DEV) ## benchmarks, saved under benchmarks/results
+	$(BIN)/python benchmarks/run.py
+
+demo: $(CORE) ## the main job on a small sample
+	$(BIN)/python examples/demo.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

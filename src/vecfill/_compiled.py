@@ -1,0 +1,22 @@
+"""The one way in which we compile: cached on disk where a disk can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile `function` by Numba: no lock held, bits as written, cached on disk if that works.
+
+    Fast-math is off, so that a sum has the same bits wherever the function is inlined. Numba
+    refuses at import time when it finds no folder to cache in; then we compile anew each time.
+    """
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:
+        return numba.njit(nogil=True)(function)

@@ -1,0 +1,1 @@
+"""The paper, a module a stage, in the order of the data."""
