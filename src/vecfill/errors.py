@@ -4,6 +4,7 @@
 
     VecfillError
     ├── InputError        also a ValueError: what was passed in cannot be used
+    │   ├── DtypeError    also a TypeError: values of a kind that cannot be numbers
     │   └── FormatError   a file is not what it claims to be, or is damaged
     ├── NoSignalError     the domain says nothing about the embedding
     └── MissingExtraError also an ImportError: an optional package is not installed
@@ -22,6 +23,10 @@ class VecfillError(Exception):
 
 class InputError(VecfillError, ValueError):
     """What was passed in cannot be used: a value, a shape, an option."""
+
+
+class DtypeError(InputError, TypeError):
+    """Values of a kind that cannot be turned into real numbers."""
 
 
 class FormatError(InputError):

@@ -1,0 +1,237 @@
+"""What users have -> strict arrays. Input is checked here, once; below, an `assert` will do."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array
+
+from vecfill._types import KnownMask
+from vecfill.errors import DtypeError, InputError
+
+
+def known_rows(Y: ArrayLike) -> KnownMask:
+    """Tell which rows of `Y` are known; a row is known whole or not at all.
+
+    Examples
+    --------
+    >>> known_rows([[1.0, 2.0], [np.nan, np.nan]])
+    array([ True, False])
+    """
+    is_missing = np.isnan(np.asarray(Y, dtype=np.float64))
+    is_unknown = is_missing.all(axis=1)
+    partly = np.flatnonzero(is_missing.any(axis=1) & ~is_unknown)
+    if partly.size:
+        row = int(partly[0])
+        column = int(np.flatnonzero(is_missing[row])[0])
+        raise InputError(
+            f"Row {row} of Y is partly missing: column {column} is NaN and others are not"
+            f"{_and_others(partly.size)}. A row is known whole or not at all: "
+            f"fill it, or make all of it NaN to have it imputed."
+        )
+    return np.asarray(~is_unknown)
+
+
+def _and_others(n_rows: int) -> str:
+    return "" if n_rows == 1 else f" (so are {n_rows - 1} other rows)"
+
+
+def _numeric(values: Any, name: str) -> Any:
+    """Return an array of floats of 32 or 64 bits, or refuse its type."""
+    dtype = values.dtype
+    if dtype.kind == "c":
+        raise DtypeError(
+            f"Complex data not supported: {name} has dtype {dtype}. "
+            f"Pass real numbers, such as {name}.real and {name}.imag side by side."
+        )
+    if dtype.kind not in "fiub":
+        try:
+            return values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DtypeError(
+                f"{name} has dtype {dtype}, which is not numeric ({error}). "
+                f"Encode text and categories as numbers first."
+            ) from error
+    if dtype in (np.float32, np.float64):
+        return values
+    # float16 and small integers lose nothing in 32 bits; anything else gets 64.
+    narrow = dtype.itemsize <= 2
+    return values.astype(np.float32 if narrow else np.float64)
+
+
+def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None:
+    values = rows.data if issparse(rows) else rows
+    is_bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not is_bad.any():
+        return
+    if issparse(rows):
+        place = int(np.flatnonzero(is_bad)[0])
+        row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
+        column, value = int(rows.indices[place]), values[place]
+    else:
+        row, column = (int(i) for i in np.argwhere(is_bad)[0])
+        value = values[row, column]
+    found = "NaN" if np.isnan(value) else "infinity"
+    raise InputError(
+        f"{name} contains {found} at row {row}, column {column} "
+        f"({int(is_bad.sum())} such values in all; NaN and inf cannot be used in {name}). "
+        f"Fill or drop the value before fitting."
+    )
+
+
+def domain_rows(X: Any, *, name: str = "X") -> np.ndarray | csr_array:
+    """Return domain vectors as C-ordered floats, or CSR with sorted columns; refuse NaN.
+
+    Examples
+    --------
+    >>> domain_rows([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if issparse(X):
+        rows = csr_array(_numeric(X.tocsr(), name), copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        _refuse_not_finite(rows, name)
+        return rows
+    dense = _numeric(np.asarray(X), name)
+    try:
+        check_array(dense, dtype=None, ensure_all_finite=False)
+    except ValueError as error:
+        raise InputError(f"{name} cannot be used as rows of features. {error}") from error
+    rows = np.ascontiguousarray(dense)
+    _refuse_not_finite(rows, name)
+    return rows
+
+
+def embedding_rows(Y: Any) -> np.ndarray:
+    """Return embedding vectors as floats; NaN stays, infinity is refused.
+
+    One value a row is taken for an embedding of one dimension, as scikit-learn would.
+
+    Examples
+    --------
+    >>> embedding_rows([[1, 2]])
+    array([[1., 2.]])
+    """
+    if issparse(Y):
+        raise InputError("Y is sparse, and a zero is not a missing value. Pass Y.toarray().")
+    vectors = _numeric(np.asarray(Y), "Y")
+    if vectors.ndim == 1:
+        vectors = vectors.reshape(-1, 1)
+    if vectors.ndim != 2:
+        raise InputError(
+            f"Y has {vectors.ndim} dimensions, expected 2: a row an entity, a column a dimension "
+            f"of the embedding."
+        )
+    if vectors.shape[1] == 0:
+        raise InputError("Y has no columns. Pass an embedding with at least one dimension.")
+    _refuse_not_finite(vectors, "Y", allow_nan=True)
+    return vectors
+
+
+def square_distances(X: np.ndarray | csr_array) -> np.ndarray:
+    """Return a precomputed matrix of distances: square, symmetric, not negative, zero diagonal.
+
+    Examples
+    --------
+    >>> square_distances(np.array([[0.0, 1.0], [1.0, 0.0]])).shape
+    (2, 2)
+    """
+    if issparse(X):
+        raise InputError(
+            "Sparse data is not supported for a precomputed matrix of distances. Pass X.toarray()."
+        )
+    n_rows, n_columns = X.shape
+    if n_rows != n_columns:
+        raise InputError(
+            f"Precomputed metric requires a square matrix of distances, but X is "
+            f"{n_rows} x {n_columns}. Pass the distance of every row from every row."
+        )
+    refuse_negative_distances(X)
+    on_diagonal = np.flatnonzero(np.diagonal(X))
+    if on_diagonal.size:
+        row = int(on_diagonal[0])
+        raise InputError(
+            f"X[{row}, {row}] is {X[row, row]:g}, but a row's distance from itself is 0. "
+            f"Turn similarities into distances first, for correlations by sqrt(2 - 2 r)."
+        )
+    for row in range(n_rows):
+        differs = np.abs(X[row] - X[:, row]) > 1e-6 * np.abs(X[row])
+        if differs.any():
+            column = int(np.flatnonzero(differs)[0])
+            raise InputError(
+                f"X is not symmetric: X[{row}, {column}] is {X[row, column]:g} and "
+                f"X[{column}, {row}] is {X[column, row]:g}. Pass (X + X.T) / 2 if either will do."
+            )
+    return X
+
+
+def refuse_negative_distances(X: np.ndarray) -> None:
+    """Refuse a matrix of distances with a value below zero.
+
+    Examples
+    --------
+    >>> refuse_negative_distances(np.array([[0.0, 2.0]]))
+    """
+    if X.size and X.min() < 0:
+        row, column = (int(i) for i in np.argwhere(X < 0)[0])
+        raise InputError(
+            f"X[{row}, {column}] is {X[row, column]:g}, but distances are not negative. "
+            f"(Negative values in data passed to metric='precomputed'.) "
+            f"Turn similarities into distances first, for correlations by sqrt(2 - 2 r)."
+        )
+
+
+def number(
+    value: Any, name: str, *, low: float, high: float | None = None, open_low: bool = False
+) -> float:
+    """Return `value` if it is a finite real number in range, else refuse it by name.
+
+    Examples
+    --------
+    >>> number(0.1, "ridge", low=0)
+    0.1
+    """
+    limits = f"{'above' if open_low else 'at least'} {low:g}"
+    limits += "" if high is None else f" and at most {high:g}"
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    real = float(value) if is_number else np.nan
+    if not np.isfinite(real):
+        raise InputError(f"{name}={value!r} is not a number. Use one {limits}.")
+    too_low = real <= low if open_low else real < low
+    if too_low or (high is not None and real > high):
+        raise InputError(f"{name}={value!r} is out of range. Use a number {limits}.")
+    return real
+
+
+def whole_number(value: Any, name: str, *, low: int) -> int:
+    """Return `value` if it is a whole number of at least `low`, else refuse it by name.
+
+    Examples
+    --------
+    >>> whole_number(8, "min_degree", low=1)
+    8
+    """
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+        raise InputError(f"{name}={value!r} is not a whole number of at least {low}.")
+    return int(value)
+
+
+def one_of(value: Any, name: str, choices: Collection[str]) -> str:
+    """Return `value` if it is one of `choices`, else refuse it with their list.
+
+    Examples
+    --------
+    >>> one_of("power", "solver", ("direct", "power"))
+    'power'
+    """
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name}={value!r} is not known. Use one of {listed}.")
+    return value

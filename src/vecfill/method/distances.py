@@ -1,0 +1,233 @@
+"""How far apart two rows are: exactly, and by matrix products with a bound on their error.
+
+"Exact" means `squared_distance`: 64-bit, by differences, summed in one fixed order. Everything
+else is a fast way to avoid calling it. A product of *lifted* rows gives minus half the squared
+distance of every pair of two blocks at the speed of BLAS; `product_error` bounds how far that is
+from the exact value, so a search that keeps the bound in mind misses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from vecfill._compiled import compiled
+from vecfill.method.blocks import parallel_map, row_blocks
+
+SAFE_RANGE = 2.0**50
+"""Largest value kept as it is: its square times a million columns is far from overflow."""
+
+Rows: TypeAlias = Any
+"""Dense rows or a `csr_array`; which of them, only `issparse` can tell."""
+
+
+def well_scaled(rows: Any) -> Any:
+    """Return `rows`, times a power of two if their size would over- or underflow when squared.
+
+    Graphs and convex weights do not change with scale, and a power of two changes no digit.
+
+    Examples
+    --------
+    >>> float(well_scaled(np.array([[1e300], [3e300]])).max()) < 4
+    True
+    """
+    values = rows.data if issparse(rows) else rows
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if largest == 0.0 or 1 / SAFE_RANGE <= largest <= SAFE_RANGE:
+        return rows
+    exponent = -int(np.frexp(largest)[1])
+    if issparse(rows):
+        return csr_array((np.ldexp(values, exponent), rows.indices, rows.indptr), rows.shape)
+    return np.ldexp(rows, exponent)
+
+
+@compiled
+def squared_distance(left, right):
+    """Return the squared distance of two dense rows; the same bits wherever it is called."""
+    n = left.size
+    whole = n - n % 8
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    # Eight running sums written out: the compiler may not reorder sums, so we give it the order.
+    for t in range(0, whole, 8):
+        d0 = np.float64(left[t]) - np.float64(right[t])
+        d1 = np.float64(left[t + 1]) - np.float64(right[t + 1])
+        d2 = np.float64(left[t + 2]) - np.float64(right[t + 2])
+        d3 = np.float64(left[t + 3]) - np.float64(right[t + 3])
+        d4 = np.float64(left[t + 4]) - np.float64(right[t + 4])
+        d5 = np.float64(left[t + 5]) - np.float64(right[t + 5])
+        d6 = np.float64(left[t + 6]) - np.float64(right[t + 6])
+        d7 = np.float64(left[t + 7]) - np.float64(right[t + 7])
+        s0 += d0 * d0
+        s1 += d1 * d1
+        s2 += d2 * d2
+        s3 += d3 * d3
+        s4 += d4 * d4
+        s5 += d5 * d5
+        s6 += d6 * d6
+        s7 += d7 * d7
+    total = ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+    for t in range(whole, n):
+        difference = np.float64(left[t]) - np.float64(right[t])
+        total += difference * difference
+    return total
+
+
+@compiled
+def _dense_pairs(left_rows, right_rows, left, right, out):
+    for pair in range(left.size):
+        out[pair] = squared_distance(left_rows[left[pair]], right_rows[right[pair]])
+
+
+@compiled
+def _sparse_pairs(data, indices, indptr, other_data, other_indices, other_indptr, left, right, out):
+    """Write the squared distances of pairs of sparse rows with sorted columns."""
+    for pair in range(left.size):
+        a, a_end = indptr[left[pair]], indptr[left[pair] + 1]
+        b, b_end = other_indptr[right[pair]], other_indptr[right[pair] + 1]
+        total = 0.0
+        while a < a_end or b < b_end:
+            if b == b_end or (a < a_end and indices[a] < other_indices[b]):
+                difference = np.float64(data[a])
+                a += 1
+            elif a == a_end or other_indices[b] < indices[a]:
+                difference = np.float64(other_data[b])
+                b += 1
+            else:
+                difference = np.float64(data[a]) - np.float64(other_data[b])
+                a += 1
+                b += 1
+            total += difference * difference
+        out[pair] = total
+
+
+def pair_distances(
+    left_rows: Rows, right_rows: Rows, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Return the exact squared distance of each pair ``left_rows[left], right_rows[right]``.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> pair_distances(rows, rows, np.array([0]), np.array([1]))
+    array([25.])
+    """
+    out = np.empty(left.size)
+    if issparse(left_rows):
+        a, b = left_rows, right_rows
+        arrays = (a.data, a.indices, a.indptr, b.data, b.indices, b.indptr)
+        _sparse_pairs(*arrays, left, right, out)
+    else:
+        _dense_pairs(left_rows, right_rows, left, right, out)
+    return out
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Centred rows with their half squared lengths: a product away from all distances.
+
+    ``points[i] @ targets(j) == -squared_distance(i, j) / 2``, but for rounding.
+    """
+
+    points: np.ndarray
+    """(n_rows, n_features + 2): the centred row, minus its half squared length, and 1."""
+    half_squares: np.ndarray
+    """(n_rows,) in 64 bits."""
+
+    @property
+    def n_features(self) -> int:
+        """How many columns the rows had before they were lifted."""
+        return self.points.shape[1] - 2
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Distance of each row from the centre."""
+        return np.sqrt(2.0 * self.half_squares)
+
+    def targets(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the other side of the product for these rows, (n_features + 2, n)."""
+        other = self.points[rows]
+        swapped = np.empty_like(other)
+        swapped[:, :-2] = other[:, :-2]
+        swapped[:, -2] = other[:, -1]
+        swapped[:, -1] = other[:, -2]
+        return swapped.T
+
+
+def lifted(rows: np.ndarray, *, dtype: type = np.float32, n_jobs: int | None = None) -> Lifted:
+    """Lift dense rows for products in `dtype`."""
+    n_rows, n_features = rows.shape
+    centre = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    points = np.empty((n_rows, n_features + 2), dtype)
+    half_squares = np.empty(n_rows)
+
+    def lift(block: slice) -> None:
+        centred = points[block, :-2]
+        np.subtract(rows[block], centre, out=centred, casting="same_kind")
+        half_squares[block] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
+
+    parallel_map(lift, row_blocks(n_rows, 16384), n_jobs=n_jobs)
+    points[:, -2] = -half_squares
+    points[:, -1] = 1.0
+    return Lifted(points, half_squares)
+
+
+def product_error(n_features: int, dtype: type) -> tuple[float, float]:
+    """Bound the error of a squared distance got from a product of lifted rows.
+
+    The true value differs from ``-2 * product`` by at most ``relative * (h_i + h_j) + absolute``,
+    with h the half squared lengths. Of the relative part, ``4 (n + 2) + 2`` roundings come from
+    the product of n + 2 terms, whatever its order of summation, and from storing h; 8 from
+    rounding the centred rows; the rest covers the exact sum's own rounding. The absolute part is
+    for values that underflow.
+
+    Examples
+    --------
+    >>> relative, absolute = product_error(100, np.float32)
+    >>> relative < 1e-4
+    True
+    """
+    unit = float(np.finfo(dtype).eps) / 2
+    return (6 * n_features + 32) * 1.02 * unit, 8 * n_features * float(np.finfo(dtype).tiny)
+
+
+DistanceBlock = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
+
+
+def distances_from(targets: Rows) -> DistanceBlock:
+    """Return a function from some rows to their squared distances from all `targets`.
+
+    It gives a dense block of 64-bit values and a block of bounds on their error.
+
+    Examples
+    --------
+    >>> squared, error = distances_from(np.array([[0.0], [2.0]]))(np.array([[1.0]]))
+    >>> squared
+    array([[1., 1.]])
+    """
+    if issparse(targets):
+        matrix = targets.astype(np.float64)
+        centre = None
+        half_squares = 0.5 * np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+    else:
+        centre = targets.mean(axis=0, dtype=np.float64)
+        matrix = targets - centre
+        half_squares = 0.5 * np.einsum("ij,ij->i", matrix, matrix)
+    relative, absolute = product_error(targets.shape[1], np.float64)
+
+    def block(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if centre is None:
+            rows = rows.astype(np.float64)
+            halves = 0.5 * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+            products = (rows @ matrix.T).toarray()
+        else:
+            rows = rows - centre
+            halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
+            products = rows @ matrix.T
+        both = halves[:, None] + half_squares
+        return 2.0 * (both - products), relative * both + absolute
+
+    return block

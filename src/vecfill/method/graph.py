@@ -1,0 +1,195 @@
+"""Stage 1: domain vectors -> who may explain whom.
+
+The minimum spanning tree keeps the graph in one piece, so that what is known reaches every row;
+nearest neighbours are added until each row has `min_degree` of them, because one neighbour makes
+a copy and not a mix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from vecfill._compiled import compiled
+from vecfill._types import DomainVectors
+from vecfill.method.distances import Rows, well_scaled
+from vecfill.method.duplicates import DistinctRows, distinct_rows
+from vecfill.method.neighbors import Neighbors, exact_neighbors
+from vecfill.method.tree import Tree, minimum_spanning_tree, tree_of_distances
+
+
+@compiled
+def _nearest_of_groups(
+    group, starts, members, indices, squared, row, n_wanted, out_indices, out_squared
+):
+    """List a row's nearest rows when each listed neighbour stands for a group of equal rows."""
+    n_found = 0
+    mine = group[row]
+    for place in range(starts[mine], starts[mine + 1]):
+        if members[place] != row and n_found < n_wanted:
+            out_indices[n_found] = members[place]
+            out_squared[n_found] = 0.0
+            n_found += 1
+    for rank in range(indices.shape[1]):
+        if n_found >= n_wanted and squared[mine, rank] > out_squared[n_wanted - 1]:
+            break
+        other = indices[mine, rank]
+        for place in range(starts[other], min(starts[other + 1], starts[other] + n_wanted)):
+            value, index = squared[mine, rank], members[place]
+            slot = min(n_found, n_wanted)
+            while slot > 0 and (
+                out_squared[slot - 1] > value
+                or (out_squared[slot - 1] == value and out_indices[slot - 1] > index)
+            ):
+                if slot < n_wanted:
+                    out_squared[slot] = out_squared[slot - 1]
+                    out_indices[slot] = out_indices[slot - 1]
+                slot -= 1
+            if slot < n_wanted:
+                out_squared[slot] = value
+                out_indices[slot] = index
+                n_found = min(n_found + 1, n_wanted)
+
+
+@compiled
+def _expanded_lists(group, starts, members, indices, squared, out_indices):
+    n_wanted = out_indices.shape[1]
+    out_squared = np.empty(n_wanted)
+    for row in range(group.size):
+        out_squared[:] = np.inf
+        _nearest_of_groups(
+            group, starts, members, indices, squared, row, n_wanted, out_indices[row], out_squared
+        )
+
+
+@compiled
+def _neighbor_lists(left, right, nearest, min_degree):
+    """Return CSR lists: tree neighbours, then nearest ones up to `min_degree`; columns sorted."""
+    n_rows = nearest.shape[0]
+    degree = np.zeros(n_rows, np.int64)
+    for edge in range(left.size):
+        degree[left[edge]] += 1
+        degree[right[edge]] += 1
+    indptr = np.zeros(n_rows + 1, np.int64)
+    for row in range(n_rows):
+        indptr[row + 1] = indptr[row] + max(degree[row], min_degree)
+    indices = np.empty(indptr[n_rows], np.int32)
+    filled = indptr[:-1].copy()
+    for edge in range(left.size):
+        indices[filled[left[edge]]] = right[edge]
+        filled[left[edge]] += 1
+        indices[filled[right[edge]]] = left[edge]
+        filled[right[edge]] += 1
+    for row in range(n_rows):
+        tree_end = filled[row]
+        place = tree_end
+        for rank in range(nearest.shape[1]):
+            if place == indptr[row + 1]:
+                break
+            is_there = False
+            for earlier in range(indptr[row], tree_end):
+                is_there |= indices[earlier] == nearest[row, rank]
+            if not is_there:
+                indices[place] = nearest[row, rank]
+                place += 1
+        indices[indptr[row] : indptr[row + 1]] = np.sort(indices[indptr[row] : indptr[row + 1]])
+    return indptr, indices
+
+
+def _graph(tree: Tree, nearest: np.ndarray, min_degree: int) -> csr_array:
+    n_rows = len(nearest)
+    indptr, indices = _neighbor_lists(tree.left, tree.right, nearest, min_degree)
+    # int32 pointers where they fit: SciPy wants one type for both index arrays.
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    return csr_array((np.ones(indices.size, np.bool_), indices, indptr), (n_rows, n_rows))
+
+
+def _edgeless(n_rows: int) -> csr_array:
+    return csr_array((n_rows, n_rows), dtype=np.bool_)
+
+
+def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
+    """Join equal rows to the first of them, which is how the strict order of edges joins them."""
+    repeats = np.flatnonzero(distinct.first[distinct.group] != np.arange(distinct.group.size))
+    return Tree(
+        np.concatenate([distinct.first[tree.left], distinct.first[distinct.group[repeats]]]),
+        np.concatenate([distinct.first[tree.right], repeats]),
+        np.concatenate([tree.squared, np.zeros(repeats.size)]),
+    )
+
+
+def _tree_and_nearest(rows: Rows, n_nearest: int, n_jobs: int | None) -> tuple[Tree, np.ndarray]:
+    n_rows = rows.shape[0]
+    distinct = distinct_rows(rows)
+    if distinct is None:
+        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_rows - 1), n_jobs=n_jobs)
+        return minimum_spanning_tree(rows, found, n_jobs=n_jobs), found.indices[:, :n_nearest]
+    n_groups = distinct.first.size
+    if n_groups == 1:
+        tree = Tree(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        found = Neighbors(np.empty((1, 0), np.int32), np.empty((1, 0)), np.array([np.inf]))
+    else:
+        rows = rows[distinct.first]
+        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_groups - 1), n_jobs=n_jobs)
+        tree = minimum_spanning_tree(rows, found, n_jobs=n_jobs)
+    nearest = np.empty((n_rows, n_nearest), np.int32)
+    _expanded_lists(
+        distinct.group,
+        distinct.starts,
+        distinct.members,
+        found.indices[:, :n_nearest],
+        found.squared[:, :n_nearest],
+        nearest,
+    )
+    return _tree_with_stars(tree, distinct), nearest
+
+
+def spanning_neighbor_graph(
+    domain: DomainVectors | csr_array, *, min_degree: int, n_jobs: int | None = None
+) -> csr_array:
+    """Return who may explain whom: ``graph[row, neighbor]`` is true.
+
+    Each row has its neighbours in the Euclidean minimum spanning tree, and its nearest rows in
+    order of distance until there are `min_degree` (or all others, if there are fewer). Ties are
+    broken by row number, so the graph is unique. Equal rows are ordinary neighbours at distance
+    zero. Memory is linear in the number of rows.
+
+    Examples
+    --------
+    >>> graph = spanning_neighbor_graph(np.array([[0.0], [1.0], [5.0], [6.0]]), min_degree=1)
+    >>> graph.toarray().astype(int)
+    array([[0, 1, 0, 0],
+           [1, 0, 1, 0],
+           [0, 1, 0, 1],
+           [0, 0, 1, 0]])
+    """
+    n_rows = domain.shape[0]
+    if n_rows == 1:
+        return _edgeless(1)
+    n_nearest = min(min_degree, n_rows - 1)
+    tree, nearest = _tree_and_nearest(well_scaled(domain), n_nearest, n_jobs)
+    return _graph(tree, nearest, n_nearest)
+
+
+def spanning_neighbor_graph_of_distances(distances: np.ndarray, *, min_degree: int) -> csr_array:
+    """Return the same graph from a symmetric matrix of distances.
+
+    Examples
+    --------
+    >>> distances = np.array([[0.0, 1, 3], [1, 0, 2], [3, 2, 0]])
+    >>> spanning_neighbor_graph_of_distances(distances, min_degree=1).toarray().astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    n_rows = len(distances)
+    if n_rows == 1:
+        return _edgeless(1)
+    n_nearest = min(min_degree, n_rows - 1)
+    nearest = np.empty((n_rows, n_nearest), np.int32)
+    for row in range(n_rows):
+        others = np.delete(np.arange(n_rows), row)
+        # A stable sort leaves equal distances in the order of their rows.
+        nearest[row] = others[np.argsort(distances[row, others], kind="stable")[:n_nearest]]
+    return _graph(tree_of_distances(distances), nearest, n_nearest)

@@ -1,0 +1,317 @@
+"""Who is near whom, exactly.
+
+Each pair of blocks of rows is multiplied once, in 32 bits; a compiled scan keeps the best few
+candidates of each row; their distances are computed again in 64 bits by differences. A bound on
+the error of the products proves for nearly every row that no other row can be nearer. The few
+rows without proof (ties, near-duplicates) are done again in 64 bits, with all candidates within
+the error looked at. So the result is that of brute force, ties broken by row number.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from vecfill._compiled import compiled
+from vecfill.method.blocks import n_threads, parallel_map, row_blocks
+from vecfill.method.distances import (
+    Lifted,
+    Rows,
+    distances_from,
+    lifted,
+    pair_distances,
+    product_error,
+    squared_distance,
+)
+
+TILE = 1024
+"""Rows of a block: a tile of products, 4 MB, stays in the cache between product and scan."""
+
+CHUNK = 64
+"""Products compared at once with the worst kept: long enough for vector instructions."""
+
+BLOCK_ENTRIES = 4_000_000
+"""Entries of a dense block of products in 64 bits: 32 MB a thread."""
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """The nearest rows of each row, nearest first, ties by row number, itself left out."""
+
+    indices: np.ndarray
+    """(n_rows, n_listed) row numbers. The first `n_neighbors` asked for are exact."""
+    squared: np.ndarray
+    """(n_rows, n_listed) squared distances, 64-bit."""
+    reach: np.ndarray
+    """(n_rows,) no row missing from a list is nearer than this squared distance."""
+
+
+@compiled
+def _push(values, indices, value, index):
+    """Insert into a list sorted by falling value, dropping its last."""
+    place = values.size - 1
+    while place > 0 and values[place - 1] < value:
+        values[place] = values[place - 1]
+        indices[place] = indices[place - 1]
+        place -= 1
+    values[place] = value
+    indices[place] = index
+
+
+@compiled
+def _scan_rows(products, first_row, first_column, values, indices):
+    """Keep the best columns of each row of a tile."""
+    n_rows, n_columns = products.shape
+    for row in range(n_rows):
+        me = first_row + row - first_column
+        kept, kept_indices = values[first_row + row], indices[first_row + row]
+        worst = kept[-1]
+        for start in range(0, n_columns, CHUNK):
+            stop = min(start + CHUNK, n_columns)
+            hits = 0
+            for column in range(start, stop):
+                hits |= products[row, column] > worst
+            if hits:
+                for column in range(start, stop):
+                    if products[row, column] > worst and column != me:
+                        _push(kept, kept_indices, products[row, column], first_column + column)
+                        worst = kept[-1]
+
+
+@compiled
+def _scan_columns(products, first_row, first_column, values, indices):
+    """Keep the best rows of each column of a tile, which saves the transposed product."""
+    n_rows, n_columns = products.shape
+    worst = np.empty(CHUNK, products.dtype)
+    for start in range(0, n_columns, CHUNK):
+        width = min(CHUNK, n_columns - start)
+        for t in range(width):
+            worst[t] = values[first_column + start + t, -1]
+        for row in range(n_rows):
+            chunk = products[row, start : start + width]
+            hits = 0
+            for t in range(width):
+                hits |= chunk[t] > worst[t]
+            if hits:
+                for t in range(width):
+                    if chunk[t] > worst[t]:
+                        target = first_column + start + t
+                        _push(values[target], indices[target], chunk[t], first_row + row)
+                        worst[t] = values[target, -1]
+
+
+@compiled
+def _merge(values, indices, other_values, other_indices):
+    """Merge another thread's lists into these."""
+    n_rows, n_listed = values.shape
+    for row in range(n_rows):
+        for rank in range(n_listed):
+            if other_values[row, rank] <= values[row, -1]:
+                break
+            _push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
+
+
+@compiled
+def rank_exactly(rows, first, last, indices, squared):
+    """Compute exact distances of listed candidates and sort each list by (distance, index)."""
+    n_listed = indices.shape[1]
+    for row in range(first, last):
+        for rank in range(n_listed):
+            index = indices[row, rank]
+            value = np.inf if index < 0 else squared_distance(rows[row], rows[index])
+            place = rank
+            while place > 0 and (
+                squared[row, place - 1] > value
+                or (squared[row, place - 1] == value and indices[row, place - 1] > index)
+            ):
+                squared[row, place] = squared[row, place - 1]
+                indices[row, place] = indices[row, place - 1]
+                place -= 1
+            squared[row, place] = value
+            indices[row, place] = index
+
+
+def _candidates(lift: Lifted, n_listed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `n_listed` largest products of each row, and of which rows they are."""
+    n_rows = len(lift.points)
+    # Later blocks meet more partners: first come, longest work.
+    column_blocks = iter(row_blocks(n_rows, TILE)[::-1])
+    lock = threading.Lock()
+
+    def next_block() -> slice | None:
+        with lock:
+            return next(column_blocks, None)
+
+    def work(_: int) -> tuple[np.ndarray, np.ndarray]:
+        values = np.full((n_rows, n_listed), -np.inf, lift.points.dtype)
+        indices = np.full((n_rows, n_listed), -1, np.int32)
+        buffer = np.empty(TILE * TILE, lift.points.dtype)
+        while (columns := next_block()) is not None:
+            targets = lift.targets(columns)
+            width = columns.stop - columns.start
+            for rows in row_blocks(columns.stop, TILE):
+                height = rows.stop - rows.start
+                products = buffer[: height * width].reshape(height, width)
+                np.matmul(lift.points[rows], targets, out=products)
+                _scan_rows(products, rows.start, columns.start, values, indices)
+                if rows.start != columns.start:
+                    _scan_columns(products, rows.start, columns.start, values, indices)
+        return values, indices
+
+    n_workers = min(n_threads(n_jobs), -(-n_rows // TILE))
+    (values, indices), *others = parallel_map(work, range(n_workers), n_jobs=n_jobs)
+    for other in others:
+        _merge(values, indices, *other)
+    return values, indices
+
+
+def certified_reach(lift: Lifted, worst_kept: np.ndarray) -> np.ndarray:
+    """Return a squared distance that no row with a product below `worst_kept` undercuts."""
+    relative, absolute = product_error(lift.n_features, lift.points.dtype.type)
+    seen = np.maximum(-2.0 * worst_kept.astype(np.float64), 0.0)
+    # A row nearer than `seen` lies at most this far from the centre, which bounds its error.
+    farthest = lift.lengths + np.sqrt(seen)
+    return seen - relative * (lift.half_squares + 0.5 * farthest**2) - absolute
+
+
+def careful_blocks(some: np.ndarray, n_targets: int) -> Iterator[np.ndarray]:
+    """Cut row numbers so that a dense 64-bit block against all targets stays small."""
+    size = max(1, BLOCK_ENTRIES // n_targets)
+    for part in row_blocks(some.size, size):
+        yield some[part]
+
+
+def _careful_neighbors(
+    rows: Rows,
+    targets: Rows,
+    some: np.ndarray,
+    n_listed: int,
+    *,
+    skip_self: bool,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the exact lists of `some` rows, looking at every candidate within the error."""
+    block_of = distances_from(targets)
+
+    def search(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        squared, error = block_of(rows[part])
+        if skip_self:
+            squared[np.arange(part.size), part] = np.inf
+        nth_at_most = np.partition(squared + error, n_listed - 1, axis=1)[:, n_listed - 1]
+        position, index = np.nonzero(squared - error <= nth_at_most[:, None])
+        exact = pair_distances(rows, targets, part[position], index)
+        order = np.lexsort((index, exact, position))
+        starts = np.searchsorted(position, np.arange(part.size))
+        chosen = order[starts[:, None] + np.arange(n_listed)]
+        return index[chosen].astype(np.int32), exact[chosen]
+
+    found = parallel_map(search, careful_blocks(some, targets.shape[0]), n_jobs=n_jobs)
+    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+
+def exact_neighbors(
+    rows: np.ndarray | csr_array, *, n_neighbors: int, slack: int = 8, n_jobs: int | None = None
+) -> Neighbors:
+    """Return the `n_neighbors` nearest rows of each row, and up to `slack` near ones more.
+
+    The result is that of 64-bit brute force; memory is linear in the number of rows. Sparse rows
+    are multiplied as sparse matrices, block by block.
+
+    Examples
+    --------
+    >>> found = exact_neighbors(np.array([[0.0], [1.0], [3.0]]), n_neighbors=1)
+    >>> found.indices[:, 0]
+    array([1, 0, 1], dtype=int32)
+    >>> found.squared[:, 0]
+    array([1., 1., 4.])
+    """
+    n_rows = rows.shape[0]
+    assert 1 <= n_neighbors < n_rows
+    n_listed = min(n_neighbors + slack, n_rows - 1)
+    if issparse(rows):
+        indices, squared = _careful_neighbors(
+            rows, rows, np.arange(n_rows), n_listed, skip_self=True, n_jobs=n_jobs
+        )
+        reach = squared[:, -1].copy()
+    else:
+        lift = lifted(rows, n_jobs=n_jobs)
+        values, indices = _candidates(lift, n_listed, n_jobs)
+        reach = certified_reach(lift, values[:, -1])
+        del lift
+        squared = np.empty(indices.shape)
+        parallel_map(
+            lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
+            row_blocks(n_rows, TILE),
+            n_jobs=n_jobs,
+        )
+        doubtful = np.flatnonzero(squared[:, n_neighbors - 1] >= reach)
+        if n_listed < n_rows - 1 and doubtful.size:
+            again = _careful_neighbors(
+                rows, rows, doubtful, n_listed, skip_self=True, n_jobs=n_jobs
+            )
+            indices[doubtful], squared[doubtful] = again
+            reach[doubtful] = again[1][:, -1]
+    if n_listed == n_rows - 1:
+        reach = np.full(n_rows, np.inf)
+    return Neighbors(indices, squared, reach)
+
+
+@dataclass(frozen=True)
+class NearestFitted:
+    """The fitted rows nearest to new rows."""
+
+    graph: csr_array
+    """``graph[new_row, fitted_row]`` is true for the nearest, columns sorted."""
+    is_equal: np.ndarray
+    """(n_new,) whether a new row equals a fitted one."""
+    equal_to: np.ndarray
+    """The first fitted row equal to each new row for which `is_equal`."""
+
+
+def _nearest_fitted(indices: np.ndarray, squared: np.ndarray, n_fitted: int) -> NearestFitted:
+    n_new, n_neighbors = indices.shape
+    is_equal = squared[:, 0] == 0.0
+    graph = csr_array(
+        (
+            np.ones(indices.size, np.bool_),
+            np.sort(indices, axis=1).ravel(),
+            np.arange(0, indices.size + 1, n_neighbors),
+        ),
+        (n_new, n_fitted),
+    )
+    return NearestFitted(graph, is_equal, indices[is_equal, 0])
+
+
+def nearest_fitted(
+    rows: Rows, fitted: Rows, *, n_neighbors: int, n_jobs: int | None = None
+) -> NearestFitted:
+    """Return the exact `n_neighbors` nearest fitted rows of each new row, ties by row number.
+
+    Examples
+    --------
+    >>> fitted = np.array([[0.0], [1.0], [5.0]])
+    >>> nearest_fitted(np.array([[0.9]]), fitted, n_neighbors=2).graph.indices.tolist()
+    [0, 1]
+    """
+    found = _careful_neighbors(
+        rows, fitted, np.arange(rows.shape[0]), n_neighbors, skip_self=False, n_jobs=n_jobs
+    )
+    return _nearest_fitted(*found, fitted.shape[0])
+
+
+def nearest_of_distances(distances: np.ndarray, *, n_neighbors: int) -> NearestFitted:
+    """Return the same from the distances of new rows (down) to fitted ones (across).
+
+    Examples
+    --------
+    >>> nearest_of_distances(np.array([[3.0, 0.0, 1.0]]), n_neighbors=2).graph.indices.tolist()
+    [1, 2]
+    """
+    indices = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+    return _nearest_fitted(
+        indices, np.take_along_axis(distances, indices, axis=1), distances.shape[1]
+    )
