@@ -20,7 +20,7 @@ $(CORE): pyproject.toml constraints.txt
 $(DEV): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[dev]'
-	@if test -d .git; then printf '#!/bin/sh\nexec make check\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; fi
+	@if test -d .git; then mkdir -p .git/hooks && printf '#!/bin/sh\nexec make check\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; fi
 	@touch $(CORE) $@
 
 setup: $(DEV) ## a virtual environment with everything, and the git hook
