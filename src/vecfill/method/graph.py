@@ -7,6 +7,8 @@ a copy and not a mix.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -164,12 +166,26 @@ def spanning_neighbor_graph(
            [0, 1, 0, 1],
            [0, 0, 1, 0]])
     """
+    return spanning_neighbor_graphs(domain, min_degrees=(min_degree,), n_jobs=n_jobs)[0]
+
+
+def spanning_neighbor_graphs(
+    domain: DomainVectors | csr_array, *, min_degrees: Sequence[int], n_jobs: int | None = None
+) -> list[csr_array]:
+    """Return the graph for each of several least degrees, for the price of the largest.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> [graph.nnz for graph in spanning_neighbor_graphs(rows, min_degrees=(1, 3))]
+    [6, 12]
+    """
     n_rows = domain.shape[0]
     if n_rows == 1:
-        return _edgeless(1)
-    n_nearest = min(min_degree, n_rows - 1)
-    tree, nearest = _tree_and_nearest(well_scaled(domain), n_nearest, n_jobs)
-    return _graph(tree, nearest, n_nearest)
+        return [_edgeless(1) for _ in min_degrees]
+    degrees = [min(min_degree, n_rows - 1) for min_degree in min_degrees]
+    tree, nearest = _tree_and_nearest(well_scaled(domain), max(degrees), n_jobs)
+    return [_graph(tree, nearest, degree) for degree in degrees]
 
 
 def spanning_neighbor_graph_of_distances(distances: np.ndarray, *, min_degree: int) -> csr_array:

@@ -1,0 +1,1 @@
+"""Whether an imputed vector is any good: held-out proof, choice, confidence, explanation."""
