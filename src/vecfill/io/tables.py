@@ -84,7 +84,7 @@ def read_table(
     if not data.strip():
         raise FormatError(f"{path} has only blank lines. A table needs a header and rows.")
     table = None
-    if encoding == "utf-8" and b'"' not in data and b"\0" not in data:
+    if encoding == "utf-8" and b"\0" not in data:
         table = _plain_table(path, data, separator, header)
     if table is None:
         table = _careful_table(path, data, encoding, separator, header)
@@ -208,7 +208,7 @@ def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
 
 
 def _plain_table(path: Path, data: bytes, separator: str | None, header: bool) -> pa.Table | None:
-    """Arrow's reader, for text without quotes; None if it met anything it does not take."""
+    """Arrow's reader, for rows without quotes; None if it met anything it does not take."""
     start = len(data) - len(data.lstrip(b"\r\n"))
     ends = [end for end in (data.find(b"\n", start), data.find(b"\r", start)) if end >= 0]
     end = min(ends, default=len(data))
@@ -219,8 +219,13 @@ def _plain_table(path: Path, data: bytes, separator: str | None, header: bool) -
     mark = _separator_of(path, first_line, separator)
     if not mark.isascii():
         return None
-    names = first_line.split(mark)
-    if len(names) == 1:  # with one column a blank line would be a cell; the careful pass decides
+    if data.find(b'"', end if header else start) >= 0 or first_line.count('"') % 2:
+        return None
+    try:
+        names = next(csv.reader([first_line], delimiter=mark, strict=True))
+    except csv.Error:
+        return None
+    if len(names) < 2:  # with one column a blank line would be a cell; the careful pass decides
         return None
     fields = [str(number) for number in range(len(names))]
     body = memoryview(data)[end if header else start :]
