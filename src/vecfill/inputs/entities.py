@@ -20,7 +20,7 @@ def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
         raise InputError(f"{where}: one string, {names!r}. Pass a list of names.")
     stripped: list[str] = []
     for row, name in enumerate(names, start=1):
-        if name is None or name != name:  # noqa: PLR0124 - NaN is not equal to itself
+        if is_missing(name):
             raise InputError(
                 f"{where}, row {row}: the entity name is missing. Every row needs one."
             )
@@ -40,6 +40,19 @@ def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
             "not count). Keep one row of each, or join them first."
         )
     return tuple(stripped)
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a cell has no value: None, NaN, or what pandas puts in its place.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("nan")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value  # noqa: PLR0124 - NaN differs from itself
 
 
 def listed(names: Iterable[object], n_shown: int = 3) -> str:
