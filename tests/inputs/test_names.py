@@ -1,7 +1,6 @@
 """Entity names meet vocabulary words."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,6 @@ from vecfill.inputs.folding import core, folded, glued, has_affix
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import match_names
 from vecfill.io.tables import read_table
-
-FINANCE = Path(__file__).parents[2].parent / "shared" / "data" / "finance"
 
 words_of_any_kind = st.lists(st.text(max_size=12), max_size=20)
 names = st.lists(
@@ -216,11 +213,8 @@ def test_whatever_is_passed_a_report_or_our_own_error_comes_back(entities, vocab
     assert sum(report.counts.values()) == len(entities)
 
 
-def test_company_names_of_the_paper_are_found_among_its_own_words():
-    path = FINANCE / "sp500_tokens.csv"
-    if not path.exists():
-        pytest.skip("the shared finance data is not at ../shared/data")
-    table = read_table(path)
+def test_company_names_of_the_paper_are_found_among_its_own_words(finance):
+    table = read_table(finance / "sp500_tokens.csv")
     vocabulary = [word.lower() for word in table["nGram"].to_pylist()]
     report = match_names(table["Token"].to_pylist(), vocabulary)
     assert not report.unmatched

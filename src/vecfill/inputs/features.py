@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +15,35 @@ from vecfill.inputs.prepared import Domain
 
 _MAX_BYTES = 1 << 34
 _SCALE_GAP = 1e6
+
+
+@dataclass
+class _Findings:
+    """What was found in the columns, gathered so that 500 of one kind make one sentence."""
+
+    empty: list[str] = field(default_factory=list)
+    constant: list[str] = field(default_factory=list)
+    identifiers: list[str] = field(default_factory=list)
+    averaged: dict[str, int] = field(default_factory=dict)
+    without_category: dict[str, int] = field(default_factory=dict)
+
+    def sentences(self) -> list[str]:
+        notes: list[str] = []
+        for names, what in (
+            (self.empty, "without any value; dropped"),
+            (self.constant, "constant, which says nothing; dropped"),
+            (self.identifiers, "another value in every row, like an identifier; not used"),
+            (self.averaged, "set to the column's mean, and marked in a column '... (missing)'"),
+            (self.without_category, "in no category"),
+        ):
+            if not names:
+                continue
+            head = f"{len(names)} column{'' if len(names) == 1 else 's'} ({listed(names)})"
+            if isinstance(names, dict):
+                total = sum(names.values())
+                head += f" with {total} missing value{'' if total == 1 else 's'}"
+            notes.append(f"{head}: {what}.")
+        return notes
 
 
 def features_of_frame(
@@ -31,17 +61,18 @@ def features_of_frame(
     --------
     >>> import pyarrow as pa
     >>> from vecfill.inputs.frames import frame_of
-    >>> frame = frame_of(pa.table({"mass": [1.0, None, 3.0], "of": ["x", "x", "x"]}))
-    >>> domain = features_of_frame(("a", "b", "c"), frame)
+    >>> table = pa.table({"mass": [1.0, None, 3.0], "of": ["x", "x", "x"], "n": [7, 8, 9]})
+    >>> domain = features_of_frame(("a", "b", "c"), frame_of(table))
     >>> domain.columns
-    ('mass', 'mass (missing)')
+    ('mass', 'mass (missing)', 'n')
     >>> domain.vectors
-    array([[1., 0.],
-           [2., 1.],
-           [3., 0.]])
+    array([[1., 0., 7.],
+           [2., 1., 8.],
+           [3., 0., 9.]])
     >>> for note in domain.notes: print(note)
-    Column 'mass': 1 missing value set to the column's mean; 'mass (missing)' marks it.
-    Column 'of' is constant, so it says nothing; it was dropped.
+    1 column ('of'): constant, which says nothing; dropped.
+    1 column ('mass') with 1 missing value: set to the column's mean, and marked in a
+    column '... (missing)'.
     """
     if not (np.isfinite(categorical_weight) and categorical_weight > 0):
         raise InputError(
@@ -101,47 +132,41 @@ def features_of_columns(
     >>> features_of_columns(("a", "b", "c", "d"), [kinds]).vectors.var(axis=0).sum().round(6)
     np.float64(1.0)
     """
-    notes: list[str] = []
-    columns = _with_values(entities, columns, notes, label)
+    found = _Findings()
+    columns = _with_values(columns, found, label)
     blocks: list[tuple[list[str], Numbers | Categories]] = []
     spreads: dict[str, float] = {}
     for column in columns:
-        name = column.name
         missing = _is_missing(column)
-        n_present = len(missing) - int(missing.sum())
+        n_missing = int(missing.sum())
         if isinstance(column, Categories):
             if len(column.labels) == 1:
-                notes.append(f"Column {name!r} is constant, so it says nothing; it was dropped.")
-            elif len(column.labels) == n_present:
-                notes.append(
-                    f"Column {name!r} has another value in every row, like an identifier; it was "
-                    "not used."
-                )
-            else:
-                blocks.append(([f"{name}={value}" for value in column.labels], column))
-                if missing.any():
-                    notes.append(
-                        f"Column {name!r}: {_counted(missing)}, which belong to no category."
-                    )
-            continue
-        present = column.values[~missing]
-        if present.min() == present.max():
-            notes.append(f"Column {name!r} is constant, so it says nothing; it was dropped.")
-            continue
-        spreads[name] = _mean_and_spread(present)[1]
-        names = [name]
-        if missing.any():
-            names.append(f"{name} (missing)")
-            notes.append(
-                f"Column {name!r}: {_counted(missing)} set to the column's mean; "
-                f"{names[1]!r} marks {'it' if missing.sum() == 1 else 'them'}."
-            )
+                found.constant.append(column.name)
+                continue
+            if len(column.labels) == len(missing) - n_missing:
+                found.identifiers.append(column.name)
+                continue
+            names = [f"{column.name}={value}" for value in column.labels]
+            if n_missing:
+                found.without_category[column.name] = n_missing
+        else:
+            present = column.values[~missing]
+            if present.min() == present.max():
+                found.constant.append(column.name)
+                continue
+            spreads[column.name] = _mean_and_spread(present)[1]
+            names = [column.name]
+            if n_missing:
+                names.append(f"{column.name} (missing)")
+                found.averaged[column.name] = n_missing
         blocks.append((names, column))
+    notes = found.sentences()
     if not blocks:
         raise InputError(
             f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
             "that tells the entities apart."
         )
+    _refuse_gaps(entities, [column for _, column in blocks], label)
     if not standardize:
         _note_scales(spreads, notes)
     names = [name for block, _ in blocks for name in block]
@@ -159,47 +184,42 @@ def features_of_columns(
 
 
 def _with_values(
-    entities: tuple[str, ...],
-    columns: Sequence[Numbers | Categories],
-    notes: list[str],
-    label: str,
+    columns: Sequence[Numbers | Categories], found: _Findings, label: str
 ) -> list[Numbers | Categories]:
-    """Columns that are not wholly missing, once rows and the whole have been looked at."""
-    kept: list[Numbers | Categories] = []
-    n_missing_of_row = np.zeros(len(entities), dtype=np.int64)
-    for column in columns:
-        missing = _is_missing(column)
-        if missing.all():
-            notes.append(f"Column {column.name!r} has no value at all; it was dropped.")
-        else:
-            kept.append(column)
-            n_missing_of_row += missing
+    """Return the columns that are not wholly missing."""
+    found.empty.extend(column.name for column in columns if _is_missing(column).all())
+    kept = [column for column in columns if not _is_missing(column).all()]
     if not kept:
         raise InputError(
-            f"{label}: no column has any value. " + " ".join(notes[:3]) + " Entities need features."
+            f"{label}: no column has any value, or all are left out. Entities need features."
         )
-    empty = np.flatnonzero(n_missing_of_row == len(kept))
+    return kept
+
+
+def _refuse_gaps(
+    entities: tuple[str, ...], columns: Sequence[Numbers | Categories], label: str
+) -> None:
+    """Refuse rows of which nothing is known, and tables of which over half is not."""
+    n_missing_of_row = np.zeros(len(entities), dtype=np.int64)
+    for column in columns:
+        n_missing_of_row += _is_missing(column)
+    empty = np.flatnonzero(n_missing_of_row == len(columns))
     if len(empty):
         raise InputError(
-            f"{label}: every value of entity {listed(entities[row] for row in empty)} is missing "
-            f"(row {empty[0] + 1}). Nothing can be said about it; remove the row."
+            f"{label}: every value of entity {listed(entities[row] for row in empty)} that could "
+            f"be used is missing (row {empty[0] + 1}). Nothing can be said about it; remove the "
+            "row."
         )
-    share = n_missing_of_row.sum() / (len(entities) * len(kept))
+    share = n_missing_of_row.sum() / (len(entities) * len(columns))
     if share > 0.5:
         raise InputError(
             f"{label}: {share:.0%} of the values are missing. With over half of them gone, what is "
             "left would be mostly means; leave out the emptiest columns (ignore=) or rows."
         )
-    return kept
 
 
 def _is_missing(column: Numbers | Categories) -> np.ndarray:
     return column.codes < 0 if isinstance(column, Categories) else np.isnan(column.values)
-
-
-def _counted(missing: np.ndarray) -> str:
-    n_missing = int(missing.sum())
-    return f"{n_missing} missing value" + ("" if n_missing == 1 else "s")
 
 
 def _mean_and_spread(values: np.ndarray) -> tuple[float, float]:

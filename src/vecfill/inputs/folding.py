@@ -23,7 +23,7 @@ SUFFIXES = frozenset((
 
 _SEPARATORS = (" ", "-", ".", ",", "/", "(", ")", "\t", "\r", "\u2010", "\u2013", "\u2014")
 _LETTERS = (("ø", "o"), ("ł", "l"), ("đ", "d"), ("æ", "ae"), ("œ", "oe"), ("\u0131", "i"))
-_LAST_TOKENS = SUFFIXES | {"a"}  # "a" as in "S.A."
+_LAST_TOKENS = SUFFIXES | {"a", "and"}  # "a" as in "S.A."
 _MARKS = re.compile("[\u0300-\u036f]+")
 _RUNS = re.compile("__+")
 
