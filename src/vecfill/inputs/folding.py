@@ -25,7 +25,6 @@ _SEPARATORS = (" ", "-", ".", ",", "/", "(", ")", "\t", "\r", "\u2010", "\u2013"
 _LETTERS = (("ø", "o"), ("ł", "l"), ("đ", "d"), ("æ", "ae"), ("œ", "oe"), ("\u0131", "i"))
 _LAST_TOKENS = SUFFIXES | {"a", "and"}  # "a" as in "S.A."
 _MARKS = re.compile("[\u0300-\u036f]+")
-_RUNS = re.compile("__+")
 
 
 def without_case(words: Sequence[str]) -> list[str]:
@@ -54,16 +53,17 @@ def folded(words: Sequence[str]) -> list[str]:
         unescaped = [html.unescape(word) if "&" in word else word for word in text.split("\n")]
         text = _join(unescaped).replace("&", "_and_")
     if not text.isascii():
-        text = _MARKS.sub("", unicodedata.normalize("NFKD", text)).casefold()
-        # Casefolding can compose or expose letters once more ("ΐ"), so marks go a second time.
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+        # Without marks a letter may fold once more, and show marks of its own.
+        if (again := text.casefold()) != text:
+            text = _MARKS.sub("", unicodedata.normalize("NFKD", again))
         text = text.replace("\u2019", "'")
         for letter, plain in _LETTERS:
             text = text.replace(letter, plain)
     for separator in _SEPARATORS:
         text = text.replace(separator, "_")
-    if "__" in text:
-        text = _RUNS.sub("_", text)
+    while "__" in text:
+        text = text.replace("__", "_")
     text = f"\n{text}\n".replace("\n_", "\n").replace("_\n", "\n")[1:-1]
     return _split(text, len(words))
 
@@ -80,13 +80,23 @@ def glued(folded_words: Sequence[str]) -> list[str]:
     return _split(text, len(folded_words))
 
 
-def has_affix(folded_word: str) -> bool:
-    """Tell, cheaply, whether `core` might differ from `glued`."""
-    return (
-        folded_word.rpartition("_")[2] in _LAST_TOKENS
-        or folded_word[:4] == "the_"
-        or "'" in folded_word
-    )
+def affixed(folded_words: Sequence[str]) -> list[int]:
+    """Return the places of words whose `core` may differ from what `glued` makes of them.
+
+    Examples
+    --------
+    >>> affixed(["visa", "visa_inc", "the_gap", "kohl's", "coinc"])
+    [1, 2, 3]
+    """
+    places = [
+        place
+        for place, word in enumerate(folded_words)
+        if word.rpartition("_")[2] in _LAST_TOKENS or word[:4] == "the_"
+    ]
+    if "'" in "".join(folded_words):
+        places += [place for place, word in enumerate(folded_words) if "'" in word]
+        places = sorted(set(places))
+    return places
 
 
 def core(folded_word: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.folding import core, folded, glued, has_affix, without_case
+from vecfill.inputs.folding import affixed, core, folded, glued, without_case
 from vecfill.inputs.match_report import How, Match, MatchReport
 from vecfill.io.tables import read_pairs
 
@@ -145,7 +145,8 @@ def _search(
             if kept := core(tokens):
                 by_core.setdefault(kept, []).append(name)
     wanted = by_key.keys() | by_core.keys()
-    prefixes = {key[:_NEAR_PREFIX] for key in keys}
+    near_keys = without_case(names) if level == "exact" else keys
+    prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
     found = _Found(hits={}, present=set(), near={}, n_words=0)
     n_words = 0
     for batch in _batches(vocabulary):
@@ -154,11 +155,8 @@ def _search(
         if level == "loose":
             tokens_of = folded(batch)
             batch_keys = glued(tokens_of)
-            places = [
-                place
-                for place, (key, tokens) in enumerate(zip(batch_keys, tokens_of, strict=True))
-                if key in wanted or has_affix(tokens)
-            ]
+            places = [place for place, key in enumerate(batch_keys) if key in wanted]
+            places = sorted({*places, *affixed(tokens_of)})
         else:
             tokens_of = batch
             batch_keys = without_case(batch) if level == "case" else batch
@@ -172,7 +170,8 @@ def _search(
                 if rank < 2 or (level == "loose" and key):
                     _add(found.hits.setdefault(name, []), _Hit(rank, n_words + place, word))
         if not found.hits:
-            _keep_near(batch, batch_keys, prefixes, found.near)
+            near_keys = without_case(batch) if level == "exact" else batch_keys
+            _keep_near(batch, near_keys, prefixes, found.near)
         n_words += len(batch)
     return found._replace(n_words=n_words)
 
