@@ -353,3 +353,8 @@ def test_an_embedding_is_a_domain():
 def test_a_square_table_of_features_is_noted():
     table = pa.table({"name": list("abc"), "a": [1.0, 2, 3], "b": [2.0, 1, 4], "c": [3.0, 4, 1]})
     assert "kind='similarities'" in as_domain(table).notes[-1]
+
+
+def test_a_record_batch_is_a_table():
+    columns = {"name": ["a", "b"], "x": [1.0, 2.0]}
+    assert_same(as_domain(pa.record_batch(columns)), as_domain(pa.table(columns)))

@@ -161,3 +161,8 @@ def test_distances_passed_as_similarities_are_refused():
         as_domain(csr_array(distances()), names=list("abcdef"), kind="distances")
     with pytest.raises(InputError, match="needs a square matrix"):
         as_domain({"a": [0.0]}, kind="distances")
+
+
+def test_what_an_array_masks_is_missing():
+    masked = np.ma.masked_array(points(), mask=np.arange(18).reshape(6, 3) == 4)
+    assert as_domain(masked, names=list("abcdef")).columns == ("0", "1", "1 (missing)", "2")

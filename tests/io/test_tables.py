@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import os
 import string
 import tempfile
 from pathlib import Path
@@ -180,8 +181,11 @@ def test_a_damaged_file_is_refused_by_place(tmp_path, data, message):
 def test_a_path_that_is_no_file_is_refused(tmp_path):
     with pytest.raises(FormatError, match="does not exist"):
         read_table(tmp_path / "absent.csv")
-    with pytest.raises(FormatError, match="is a directory"):
+    with pytest.raises(FormatError, match=r"is a directory\. Give the path of one table file\.$"):
         read_table(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FormatError, match="not a regular file"):
+        read_table(tmp_path / "pipe.csv")
     with pytest.raises(FormatError, match="cannot be read"):
         read_table("a\0b.csv")
 

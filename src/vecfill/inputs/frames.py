@@ -55,6 +55,8 @@ def frame_of(
     if isinstance(source, str | PathLike):
         table = read_table(source, encoding=encoding, separator=separator, header=header)
         return _from_arrow(table, str(source))
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
         return _from_arrow(source, "the table")
     if _is_lazy(source):

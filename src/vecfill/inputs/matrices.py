@@ -226,6 +226,8 @@ def _numeric(vectors: Any, label: str) -> Matrix:
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
             raise InputError(f"{label} is of type {matrix.dtype}. Pass real numbers in two axes.")
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
+    if isinstance(vectors, np.ma.MaskedArray) and vectors.dtype.kind in "fiub":
+        vectors = np.ma.filled(vectors.astype(np.float64), np.nan)  # masked means missing
     try:
         array = np.asarray(vectors)
     except (ValueError, TypeError) as error:

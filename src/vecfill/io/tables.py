@@ -130,15 +130,18 @@ def read_pairs(path: str | PathLike[str], *, encoding: str = "utf-8") -> list[tu
 
 def _whole_file(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            kind = "a directory" if path.is_dir() else "not a regular file"
-            raise FormatError(f"{path} is {kind}. Give the path of one table file.")
-        data = path.read_bytes()
+        # Asked before reading: a pipe or a device could be read without end.
+        is_other = path.exists() and not path.is_file()
+        is_directory = path.is_dir()
+        data = b"" if is_other else path.read_bytes()
     except FileNotFoundError:
         raise FormatError(f"{path} does not exist. Check the path.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise FormatError(f"{path} cannot be read ({reason}). Check its permissions.") from error
+    if is_other:
+        kind = "a directory" if is_directory else "not a regular file"
+        raise FormatError(f"{path} is {kind}. Give the path of one table file.")
     if not data:
         raise FormatError(f"{path} is empty. A table needs a header and rows.")
     return data
