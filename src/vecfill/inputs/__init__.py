@@ -1,0 +1,1 @@
+"""Whatever users have -> entity names that match words, and one prepared domain matrix."""

@@ -1,0 +1,226 @@
+"""One column of a table -> numbers or categories, or a refusal that names the cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vecfill.errors import InputError
+from vecfill.inputs.entities import is_missing
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "<NA>")
+"""How a cell of text says that its value is missing."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
+_DECORATED = re.compile(
+    r"[+-]?\s*[$€£¥₹]?\s*[+-]?\d{1,3}([.,' \u00a0]\d{3})*([.,]\d+)?\s*[$€£¥₹%]?"
+    r"|[+-]?\d+,\d+|[$€£¥₹]\s*[+-]?\d+([.,]\d+)?|[+-]?\d+([.,]\d+)?\s*[$€£¥₹%]|\(\d[\d.,]*\)",
+    re.A,
+)
+_DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}/\d{1,2}/\d{1,2}",
+    re.A,
+)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A numeric column; a missing value is NaN.
+
+    Examples
+    --------
+    >>> Numbers("density", np.array([7.9, np.nan])).values
+    array([7.9, nan])
+    """
+
+    name: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories; `codes` count into `labels`, and a missing value is -1.
+
+    Examples
+    --------
+    >>> Categories("sector", np.array([0, 1, 0]), ("Energy", "Retail")).labels
+    ('Energy', 'Retail')
+    """
+
+    name: str
+    codes: np.ndarray
+    labels: tuple[str, ...]
+
+
+def read_column(
+    name: str, cells: pa.ChunkedArray, entities: Sequence[str], *, is_category: bool = False
+) -> Numbers | Categories:
+    """Return what a column holds: numbers, categories, or a refusal.
+
+    A column of text is numeric if every cell that is not missing is a number, boolean if every
+    one is true or false, and otherwise categorical.
+
+    Examples
+    --------
+    >>> read_column("mass", pa.chunked_array([["1.5", "NA"]]), ["iron", "gold"])
+    Numbers(name='mass', values=array([1.5, nan]))
+    >>> read_column("kind", pa.chunked_array([["metal", "gas"]]), ["iron", "neon"]).labels
+    ('gas', 'metal')
+    """
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        cells = cells.cast(kind.value_type)
+        kind, is_category = cells.type, True
+    if pa.types.is_null(kind):
+        return Numbers(name, np.full(len(cells), np.nan))
+    if pa.types.is_temporal(kind):
+        raise _dates(name, entities, 0, cells[0].as_py())
+    if _is_text(kind):
+        return _from_text(name, cells.cast(pa.large_string()), entities, is_category)
+    is_plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind)
+    if not (is_plain or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise InputError(
+            f"column {name!r} holds values of type {kind}. Only numbers, booleans and text can be "
+            "used: give lists a column for each item, or leave the column out (ignore=)."
+        )
+    if is_category:
+        return _from_text(name, cells.cast(pa.large_string()), entities, is_category)
+    if pa.types.is_decimal(kind):
+        cells = cells.cast(pa.float64())
+    numbers = cells.to_numpy().astype(np.float64)
+    return Numbers(name, _finite(name, numbers, entities))
+
+
+def read_objects(
+    name: str, cells: Sequence[object], entities: Sequence[str], *, is_category: bool = False
+) -> Numbers | Categories:
+    """Return what a column of Python objects holds, of which Arrow could make no one type.
+
+    Examples
+    --------
+    >>> read_objects("mass", [1, 2.5, None], ["a", "b", "c"])
+    Numbers(name='mass', values=array([1. , 2.5, nan]))
+    """
+    texts: list[str | None] = []
+    for row, cell in enumerate(cells):
+        if is_missing(cell):
+            texts.append(None)
+        elif isinstance(cell, str | bool | int | float | np.number | np.bool_):
+            texts.append(str(cell))
+        else:
+            raise InputError(
+                f"column {name!r}, entity {entities[row]!r}: an object of type "
+                f"{type(cell).__name__}. Only numbers, booleans and text can be used; turn it "
+                "into columns of those, or leave the column out (ignore=)."
+            )
+    return _from_text(
+        name, pa.chunked_array([pa.array(texts, pa.large_string())]), entities, is_category
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _from_text(
+    name: str, cells: pa.ChunkedArray, entities: Sequence[str], is_category: bool
+) -> Numbers | Categories:
+    if not is_category:
+        # The common case first, at full speed: every cell is a number.
+        numbers = _cast(cells)
+        if numbers is None:
+            cells = pc.utf8_trim_whitespace(cells)
+            missing = pc.is_in(cells, value_set=pa.array(MISSING, pa.large_string()))
+            cells = pc.if_else(missing, pa.scalar(None, pa.large_string()), cells)
+            numbers = _cast(cells)
+        if numbers is not None:
+            return Numbers(name, _finite(name, numbers, entities))
+    cells = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(cells, value_set=pa.array(MISSING, pa.large_string()))
+    cells = pc.if_else(missing, pa.scalar(None, pa.large_string()), cells)
+    counted = pc.value_counts(cells)
+    times = {
+        label: count
+        for label, count in zip(
+            counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
+        )
+        if label is not None
+    }
+    if not is_category:
+        if times and all(label.lower() in ("true", "false") for label in times):
+            truth = pc.equal(pc.utf8_lower(cells), "true").cast(pa.float64())
+            return Numbers(name, truth.to_numpy())
+        _refuse_what_was_meant_otherwise(name, times, cells, entities)
+    labels = tuple(sorted(times))
+    codes = pc.index_in(cells, value_set=pa.array(labels, pa.large_string()))
+    return Categories(name, pc.fill_null(codes, -1).to_numpy().astype(np.int64), labels)
+
+
+def _cast(cells: pa.ChunkedArray) -> np.ndarray | None:
+    try:
+        return cells.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+
+
+def _finite(name: str, numbers: np.ndarray, entities: Sequence[str]) -> np.ndarray:
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise InputError(
+            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): the value is infinite, or "
+            "too large for a number of 64 bits. Correct it, or leave the cell empty if it is "
+            "not known."
+        )
+    return numbers
+
+
+def _refuse_what_was_meant_otherwise(
+    name: str, times: dict[str, int], cells: pa.ChunkedArray, entities: Sequence[str]
+) -> None:
+    """Refuse dates, decorated numbers, and numbers with a few cells of text among them."""
+    total = sum(times.values())
+    numbers = {label for label in times if _NUMBER.fullmatch(label)}
+    decorated = {label for label in times if label not in numbers and _DECORATED.fullmatch(label)}
+    dates = {label for label in times if _DATE.fullmatch(label)}
+    n_numbers = sum(times[label] for label in numbers)
+    n_decorated = sum(times[label] for label in decorated)
+    texts = cells.to_pylist()
+    if 2 * sum(times[label] for label in dates) > total:
+        row = next(row for row, text in enumerate(texts) if text in dates)
+        raise _dates(name, entities, row, texts[row])
+    if decorated and 2 * (n_numbers + n_decorated) > total:
+        row = next(row for row, text in enumerate(texts) if text in decorated)
+        raise InputError(
+            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {texts[row]!r} is not a "
+            "plain number. Write numbers with a decimal point and without thousands separators, "
+            "currency or per cent signs (1234.5); or name the column in categorical= if it is "
+            "no number."
+        )
+    if 2 * n_numbers > total:
+        row = next(
+            row for row, text in enumerate(texts) if text is not None and text not in numbers
+        )
+        n_texts = total - n_numbers
+        raise InputError(
+            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {texts[row][:60]!r} is "
+            f"not a number, as {n_numbers} of the column's {total} values are ({n_texts} not). "
+            "Correct it, leave the cell empty if the value is missing, or name the column "
+            "in categorical=."
+        )
+
+
+def _dates(name: str, entities: Sequence[str], row: int, value: object) -> InputError:
+    return InputError(
+        f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {value} is a date or a time, "
+        "which has no distance we could choose for you. Turn it into a number (days since, year, "
+        "age), or leave the column out (ignore=)."
+    )

@@ -1,0 +1,282 @@
+"""Columns of a table -> one numeric matrix, and notes on what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vecfill.errors import InputError
+from vecfill.inputs.columns import Categories, Numbers, read_column, read_objects
+from vecfill.inputs.entities import listed
+from vecfill.inputs.frames import MAX_COLUMNS, Frame
+from vecfill.inputs.prepared import Domain
+
+_MAX_BYTES = 1 << 34
+_SCALE_GAP = 1e6
+
+
+@dataclass
+class _Findings:
+    """What was found in the columns, gathered so that 500 of one kind make one sentence."""
+
+    empty: list[str] = field(default_factory=list)
+    constant: list[str] = field(default_factory=list)
+    identifiers: list[str] = field(default_factory=list)
+    averaged: dict[str, int] = field(default_factory=dict)
+    without_category: dict[str, int] = field(default_factory=dict)
+
+    def sentences(self) -> list[str]:
+        notes: list[str] = []
+        for names, what in (
+            (self.empty, "without any value; dropped"),
+            (self.constant, "constant, which says nothing; dropped"),
+            (self.identifiers, "another value in every row, like an identifier; not used"),
+            (self.averaged, "set to the column's mean, and marked in a column '... (missing)'"),
+            (self.without_category, "in no category"),
+        ):
+            if not names:
+                continue
+            head = f"{len(names)} column{'' if len(names) == 1 else 's'} ({listed(names)})"
+            if isinstance(names, dict):
+                total = sum(names.values())
+                head += f" with {total} missing value{'' if total == 1 else 's'}"
+            notes.append(f"{head}: {what}.")
+        return notes
+
+
+def features_of_frame(
+    entities: tuple[str, ...],
+    frame: Frame,
+    *,
+    standardize: bool = False,
+    categorical: Collection[str] = (),
+    categorical_weight: float = 1.0,
+    ignore: Collection[str] = (),
+) -> Domain:
+    """Return the domain of a table whose entity names have been split off.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from vecfill.inputs.frames import frame_of
+    >>> table = pa.table({"mass": [1.0, None, 3.0], "of": ["x", "x", "x"], "n": [7, 8, 9]})
+    >>> domain = features_of_frame(("a", "b", "c"), frame_of(table))
+    >>> domain.columns
+    ('mass', 'mass (missing)', 'n')
+    >>> domain.vectors
+    array([[1., 0., 7.],
+           [2., 1., 8.],
+           [3., 0., 9.]])
+    >>> for note in domain.notes: print(note)
+    1 column ('of'): constant, which says nothing; dropped.
+    1 column ('mass') with 1 missing value: set to the column's mean, and marked in a
+    column '... (missing)'.
+    """
+    if not (np.isfinite(categorical_weight) and categorical_weight > 0):
+        raise InputError(
+            f"categorical_weight={categorical_weight!r} is not a positive number. 1 lets a "
+            "category weigh as much as one standardised numeric column."
+        )
+    for option, names in (("ignore", ignore), ("categorical", categorical)):
+        absent = [name for name in _as_names(names) if name not in frame.names]
+        if absent:
+            raise InputError(
+                f"{option}= names {listed(absent)}, but {frame.label} has the columns "
+                f"{listed(frame.names, 10)}."
+            )
+    ignore, categorical = _as_names(ignore), _as_names(categorical)
+    columns: list[Numbers | Categories] = []
+    for name, cells in zip(frame.names, frame.cells, strict=True):
+        if name in ignore:
+            continue
+        read = read_objects if isinstance(cells, list) else read_column
+        try:
+            columns.append(read(name, cells, entities, is_category=name in categorical))
+        except InputError as error:
+            raise type(error)(f"{frame.label}, {error}") from None
+    domain = features_of_columns(
+        entities,
+        columns,
+        standardize=standardize,
+        categorical_weight=categorical_weight,
+        label=frame.label,
+    )
+    notes = frame.notes + domain.notes
+    if frame.n_rows > 2 and set(frame.names) == set(entities):
+        notes += (
+            "The table is square and its columns are named like its rows; each row was taken as a "
+            "vector. Say kind='similarities' or kind='distances' if it is a matrix of those.",
+        )
+    return Domain(domain.entities, domain.vectors, domain.columns, "features", notes)
+
+
+def features_of_columns(
+    entities: tuple[str, ...],
+    columns: Sequence[Numbers | Categories],
+    *,
+    standardize: bool = False,
+    categorical_weight: float = 1.0,
+    label: str = "the table",
+) -> Domain:
+    """Return the domain of columns that have been read.
+
+    A missing number becomes its column's mean, and an indicator as long as the column's spread
+    marks it, so that it counts like the column itself whatever the unit. The indicators of one
+    category together have variance `categorical_weight` squared, as a standardised column has 1.
+
+    Examples
+    --------
+    >>> kinds = Categories("kind", np.array([0, 1, 0, 1]), ("gas", "metal"))
+    >>> features_of_columns(("a", "b", "c", "d"), [kinds]).vectors.var(axis=0).sum().round(6)
+    np.float64(1.0)
+    """
+    found = _Findings()
+    columns = _with_values(columns, found, label)
+    blocks: list[tuple[list[str], Numbers | Categories]] = []
+    spreads: dict[str, float] = {}
+    for column in columns:
+        missing = _is_missing(column)
+        n_missing = int(missing.sum())
+        if isinstance(column, Categories):
+            if len(column.labels) == 1:
+                found.constant.append(column.name)
+                continue
+            if len(column.labels) == len(missing) - n_missing:
+                found.identifiers.append(column.name)
+                continue
+            names = [f"{column.name}={value}" for value in column.labels]
+            if n_missing:
+                found.without_category[column.name] = n_missing
+        else:
+            present = column.values[~missing]
+            if present.min() == present.max():
+                found.constant.append(column.name)
+                continue
+            spreads[column.name] = _mean_and_spread(present)[1]
+            names = [column.name]
+            if n_missing:
+                names.append(f"{column.name} (missing)")
+                found.averaged[column.name] = n_missing
+        blocks.append((names, column))
+    notes = found.sentences()
+    if not blocks:
+        raise InputError(
+            f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
+            "that tells the entities apart."
+        )
+    _refuse_gaps(entities, [column for _, column in blocks], label)
+    if not standardize:
+        _note_scales(spreads, notes)
+    names = [name for block, _ in blocks for name in block]
+    _refuse_too_large(len(entities), len(names), blocks, label)
+    vectors = np.zeros((len(entities), len(names)))
+    start = 0
+    for block, column in blocks:
+        part = vectors[:, start : start + len(block)]
+        if isinstance(column, Categories):
+            _write_categories(part, column, categorical_weight)
+        else:
+            _write_numbers(part, column, standardize)
+        start += len(block)
+    return Domain(entities, vectors, tuple(names), "features", tuple(notes))
+
+
+def _with_values(
+    columns: Sequence[Numbers | Categories], found: _Findings, label: str
+) -> list[Numbers | Categories]:
+    """Return the columns that are not wholly missing."""
+    found.empty.extend(column.name for column in columns if _is_missing(column).all())
+    kept = [column for column in columns if not _is_missing(column).all()]
+    if not kept:
+        raise InputError(
+            f"{label}: no column has any value, or all are left out. Entities need features."
+        )
+    return kept
+
+
+def _refuse_gaps(
+    entities: tuple[str, ...], columns: Sequence[Numbers | Categories], label: str
+) -> None:
+    """Refuse rows of which nothing is known, and tables of which over half is not."""
+    n_missing_of_row = np.zeros(len(entities), dtype=np.int64)
+    for column in columns:
+        n_missing_of_row += _is_missing(column)
+    empty = np.flatnonzero(n_missing_of_row == len(columns))
+    if len(empty):
+        raise InputError(
+            f"{label}: every value of entity {listed(entities[row] for row in empty)} that could "
+            f"be used is missing (row {empty[0] + 1}). Nothing can be said about it; remove the "
+            "row."
+        )
+    share = n_missing_of_row.sum() / (len(entities) * len(columns))
+    if share > 0.5:
+        raise InputError(
+            f"{label}: {share:.0%} of the values are missing. With over half of them gone, what is "
+            "left would be mostly means; leave out the emptiest columns (ignore=) or rows."
+        )
+
+
+def _is_missing(column: Numbers | Categories) -> np.ndarray:
+    return column.codes < 0 if isinstance(column, Categories) else np.isnan(column.values)
+
+
+def _mean_and_spread(values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation, also of values whose squares would overflow or vanish."""
+    largest = float(np.abs(values).max())
+    if largest == 0:
+        return 0.0, 0.0
+    scaled = values / largest
+    return float(scaled.mean() * largest), float(scaled.std() * largest)
+
+
+def _write_numbers(part: np.ndarray, column: Numbers, standardize: bool) -> None:
+    missing = np.isnan(column.values)
+    mean, spread = _mean_and_spread(column.values[~missing])
+    values = np.where(missing, mean, column.values)
+    if standardize:
+        largest = float(np.abs(values).max())
+        values = (values / largest - mean / largest) / (spread / largest)
+        spread = 1.0
+    part[:, 0] = values
+    if part.shape[1] > 1:
+        part[:, 1] = missing * spread
+
+
+def _write_categories(part: np.ndarray, column: Categories, weight: float) -> None:
+    rows = np.flatnonzero(column.codes >= 0)
+    shares = np.bincount(column.codes[rows], minlength=len(column.labels)) / len(column.codes)
+    variance = float((shares * (1 - shares)).sum())
+    part[rows, column.codes[rows]] = weight / np.sqrt(variance)
+
+
+def _note_scales(spreads: dict[str, float], notes: list[str]) -> None:
+    if len(spreads) < 2:
+        return
+    for name, spread in sorted(spreads.items(), key=lambda item: -item[1])[:3]:
+        others = [other for key, other in spreads.items() if key != name]
+        middle = float(np.median(others))
+        if spread / _SCALE_GAP >= middle:
+            notes.append(
+                f"Column {name!r} spreads {spread:.3g}, the others typically {middle:.3g}: it "
+                "alone decides who is near whom. Use standardize=True unless that is meant."
+            )
+
+
+def _refuse_too_large(
+    n_rows: int, n_columns: int, blocks: Sequence[tuple[list[str], object]], label: str
+) -> None:
+    n_bytes = 8 * n_rows * n_columns
+    if n_columns <= MAX_COLUMNS and n_bytes <= _MAX_BYTES:
+        return
+    widest = max((names for names, _ in blocks), key=len)
+    raise InputError(
+        f"{label} becomes {n_columns:,} dense columns, {n_bytes / 2**30:.1f} GiB for {n_rows:,} "
+        f"rows; {widest[0].partition('=')[0]!r} alone gives {len(widest):,}. Leave it out "
+        "(ignore=), or pass a SciPy sparse matrix with names=."
+    )
+
+
+def _as_names(names: Collection[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

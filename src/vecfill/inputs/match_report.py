@@ -1,0 +1,180 @@
+"""How each entity's word was found: the result of `match_names`."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vecfill.errors import InputError
+
+How = Literal["exact", "case", "loose", "alias", "excluded", "none"]
+
+_ORDER: tuple[How, ...] = ("exact", "case", "loose", "alias", "excluded", "none")
+_N_SHOWN = 20
+_WIDTH = 40
+
+
+@dataclass(frozen=True)
+class Match:
+    """An entity, its word or None, and how the word was found.
+
+    Examples
+    --------
+    >>> Match("Visa Inc.", "visa", "loose").word
+    'visa'
+    """
+
+    entity: str
+    word: str | None
+    how: How
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MatchReport:
+    """Every entity with its word, and what a careful reader would want to check.
+
+    `missing_aliases` are aliases whose word is not in the vocabulary, `unused_names` are aliases
+    and exclusions that name no entity. `near_misses` is filled if no entity has a word.
+
+    Examples
+    --------
+    >>> report = MatchReport((Match("IBM", "ibm", "case"), Match("Xyz", None, "none")), "case", 9)
+    >>> print(report)
+    1 of 2 entities have a word (of 9 words): case 1, none 1
+    entity  word  how
+    IBM     ibm   case
+    Xyz     -     none
+    """
+
+    matches: tuple[Match, ...]
+    level: str
+    n_words: int
+    missing_aliases: tuple[tuple[str, str], ...] = ()
+    unused_names: tuple[str, ...] = ()
+    near_misses: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Words by entity, for the entities that have one."""
+        return {match.entity: match.word for match in self.matches if match.word is not None}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many entities were found in each way."""
+        times = Counter(match.how for match in self.matches)
+        return {how: times[how] for how in _ORDER if times[how]}
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """Entities without a word, the excluded ones included."""
+        return tuple(match.entity for match in self.matches if match.word is None)
+
+    @property
+    def collisions(self) -> dict[str, tuple[str, ...]]:
+        """Words that more than one entity was matched to, with those entities."""
+        entities: dict[str, list[str]] = {}
+        for match in self.matches:
+            if match.word is not None:
+                entities.setdefault(match.word, []).append(match.entity)
+        return {word: tuple(names) for word, names in entities.items() if len(names) > 1}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Plain sentences on what deserves a look."""
+        notes = [
+            f"The word {word!r} was matched by {len(names)} entities: {', '.join(names)}."
+            for word, names in self.collisions.items()
+        ]
+        notes += [
+            f"The alias of {entity!r}, {word!r}, is not in the vocabulary."
+            for entity, word in self.missing_aliases
+        ]
+        notes += [
+            f"{name!r} has an alias or is excluded, but is no entity." for name in self.unused_names
+        ]
+        return tuple(notes)
+
+    def require_matches(self) -> None:
+        """Refuse if no entity has a word, with the nearest misses and what to try."""
+        if any(match.word is not None for match in self.matches):
+            return
+        near = "; ".join(
+            f"{entity!r} is near the word {word!r}" for entity, word in self.near_misses
+        )
+        first = ", ".join(repr(match.entity) for match in self.matches[:3])
+        raise InputError(
+            f"none of the {len(self.matches)} entities ({first}...) is among the {self.n_words} "
+            f"words of the vocabulary at level {self.level!r}. "
+            + (f"Nearest misses: {near}. " if near else "No word begins like an entity. ")
+            + "Levels are 'exact', 'case' and 'loose' (--match); or give aliases (--aliases), or "
+            "name another key column (--key)."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, ready for JSON."""
+        return {
+            "level": self.level,
+            "n_words": self.n_words,
+            "counts": self.counts,
+            "matches": [
+                {
+                    "entity": match.entity,
+                    "word": match.word,
+                    "how": match.how,
+                    "alternatives": list(match.alternatives),
+                }
+                for match in self.matches
+            ],
+            "collisions": {word: list(names) for word, names in self.collisions.items()},
+            "missing_aliases": [list(pair) for pair in self.missing_aliases],
+            "unused_names": list(self.unused_names),
+            "near_misses": [list(pair) for pair in self.near_misses],
+            "notes": list(self.notes),
+        }
+
+    def table(self, n_shown: int | None = None) -> str:
+        """Return the matches as text, one line each, at most `n_shown` of them."""
+        shown = self.matches if n_shown is None else self.matches[:n_shown]
+        rows = [("entity", "word", "how")]
+        rows += [(_short(match.entity), _short(match.word or "-"), match.how) for match in shown]
+        left = max(len(row[0]) for row in rows)
+        middle = max(len(row[1]) for row in rows)
+        lines = [f"{entity:<{left}}  {word:<{middle}}  {how}" for entity, word, how in rows]
+        if len(shown) < len(self.matches):
+            lines.append(f"... and {len(self.matches) - len(shown)} more")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join((self._summary(), self.table(_N_SHOWN), *self.notes))
+
+    def _summary(self) -> str:
+        how = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        return (
+            f"{len(self.words)} of {len(self.matches)} entities have a word "
+            f"(of {self.n_words:,} words): {how}"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{_escaped(match.entity)}</td><td>{_escaped(match.word or '-')}</td>"
+            f"<td>{match.how}</td></tr>"
+            for match in self.matches[:_N_SHOWN]
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f"<p>{html.escape(self._summary())}</p><table><tr><th>entity</th><th>word</th>"
+            f"<th>how</th></tr>{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
+        )
+
+
+def _short(text: str) -> str:
+    """One line of at most `_WIDTH` characters, control characters shown as escapes."""
+    plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:_WIDTH])
+    return plain if len(plain) <= _WIDTH and len(text) <= _WIDTH else plain[: _WIDTH - 3] + "..."
+
+
+def _escaped(text: str) -> str:
+    return html.escape(_short(text))

@@ -1,0 +1,149 @@
+"""Domain vectors -> the geometry in which rows are compared; each preparation by its name.
+
+Every one is a pure function of the whole matrix, keeps float32, and is safe for rows of zeros.
+Sparse matrices stay sparse, except where a component is removed, which fills every entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from vecfill.errors import InputError
+from vecfill.inputs.prepared import Matrix
+
+_SMALL = 500
+_N_ROUNDS = 30
+_MAX_DENSE = 1 << 31
+
+
+def as_given(domain: Matrix) -> Matrix:
+    """Return the vectors unchanged.
+
+    Examples
+    --------
+    >>> as_given(np.array([[1.0, 2.0]]))
+    array([[1., 2.]])
+    """
+    return domain
+
+
+def standardized(domain: Matrix) -> Matrix:
+    """Return columns of mean 0 and variance 1; a constant column becomes 0.
+
+    A sparse matrix is scaled but not shifted, which leaves every distance the same.
+
+    Examples
+    --------
+    >>> standardized(np.array([[1.0, 7.0], [3.0, 7.0]]))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    if isinstance(domain, csr_array):
+        largest = np.maximum(abs(domain).max(axis=0).toarray().ravel(), 0).astype(np.float64)
+        scaled = domain @ diags_array(_inverse(largest))
+        mean = np.asarray(scaled.mean(axis=0)).ravel()
+        square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0))
+        spread[spread <= 1e-7] = 0
+        return csr_array(scaled @ diags_array(_inverse(spread))).astype(domain.dtype)
+    exact = domain.astype(np.float64)
+    # Divided by the largest entry first, so that squares neither overflow nor vanish.
+    exact *= _inverse(np.abs(exact).max(axis=0, initial=0.0))
+    varies = exact.min(axis=0, initial=np.inf) < exact.max(axis=0, initial=-np.inf)
+    exact -= exact.mean(axis=0)
+    exact *= _inverse(np.where(varies, exact.std(axis=0), 0.0))
+    return exact.astype(domain.dtype)
+
+
+def unit_rows(domain: Matrix) -> Matrix:
+    """Return rows of length 1, so that distance means angle; a row of zeros stays one.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    if isinstance(domain, csr_array):
+        largest = abs(domain).max(axis=1).toarray().ravel().astype(np.float64)
+        scaled = diags_array(_inverse(largest)) @ domain
+        length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+        return csr_array(diags_array(_inverse(length)) @ scaled).astype(domain.dtype)
+    exact = domain.astype(np.float64)
+    exact *= _inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
+    exact *= _inverse(np.linalg.norm(exact, axis=1))[:, None]
+    return exact.astype(domain.dtype)
+
+
+def unit_rows_without_first_component(domain: Matrix) -> Matrix:
+    """Return unit rows after the first principal component has been taken out of the columns.
+
+    For returns of companies that component is the market, which all share. The result is
+    dense; a sparse matrix that would not fit is refused.
+
+    Examples
+    --------
+    >>> shared = np.array([[9.0, 1.0], [-9.0, 1.0], [8.0, -1.0], [-8.0, -1.0]])
+    >>> unit_rows_without_first_component(shared)[:, 1].round(6)
+    array([ 1.,  1., -1., -1.])
+    """
+    if isinstance(domain, csr_array):
+        n_rows, n_features = domain.shape
+        if n_rows * n_features * domain.dtype.itemsize > _MAX_DENSE:
+            raise InputError(
+                f"removing a component fills all {n_rows:,} x {n_features:,} entries of this "
+                "sparse domain. Choose 'unit_rows', or reduce the columns first."
+            )
+        exact = csr_array(domain).toarray().astype(np.float64)
+    else:
+        exact = domain.astype(np.float64)
+    largest = float(np.abs(exact).max(initial=0.0))
+    if largest > 0:
+        exact /= largest
+    exact -= exact.mean(axis=0) if len(exact) else 0.0
+    direction = _first_direction(exact)
+    exact -= np.outer(exact @ direction, direction)
+    # What only rounding has left of a row must not be blown up to length 1.
+    exact[np.linalg.norm(exact, axis=1) < 1e-12] = 0.0
+    return unit_rows(exact).astype(domain.dtype)
+
+
+PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
+    {
+        "as_given": as_given,
+        "standardized": standardized,
+        "unit_rows": unit_rows,
+        "unit_rows_without_first_component": unit_rows_without_first_component,
+    }
+)
+"""The preparations by name, in the order in which they are tried."""
+
+
+def _inverse(lengths: np.ndarray) -> np.ndarray:
+    """One over each length, and 0 for a length of 0."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.where(lengths > 0, np.minimum(1 / lengths, np.finfo(np.float64).max), 0.0)
+
+
+def _first_direction(centred: np.ndarray) -> np.ndarray:
+    """Return the first principal direction, fully decomposed or, if large, by power steps."""
+    n_rows, n_features = centred.shape
+    if min(n_rows, n_features) == 0:
+        return np.zeros(n_features)
+    if n_features <= _SMALL:
+        return np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    if n_rows <= _SMALL:
+        left = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
+        length = np.linalg.norm(left)
+        return left / length if length > 0 else left
+    # A block of directions converges by the gap to the ninth, not to the second.
+    block = np.random.default_rng(0).standard_normal((n_features, 8))
+    for _ in range(_N_ROUNDS):
+        block = np.linalg.qr(centred.T @ (centred @ block))[0]
+    projected = centred @ block
+    turns = np.linalg.eigh(projected.T @ projected)[1]
+    return block @ turns[:, -1]

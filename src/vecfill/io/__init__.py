@@ -1,0 +1,1 @@
+"""Files <-> Embedding, a module a format; the one atomic writer."""
