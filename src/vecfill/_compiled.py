@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -16,7 +17,9 @@ def compiled(function: F) -> F:
     Fast-math is off, so that a sum has the same bits wherever the function is inlined. Numba
     refuses at import time when it finds no folder to cache in; then we compile anew each time.
     """
+    # The shape checks of the tests wrap every function, and Numba can read only the function.
+    plain = inspect.unwrap(function)
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return cast(F, numba.njit(nogil=True, cache=True)(plain))
     except RuntimeError:
-        return numba.njit(nogil=True)(function)
+        return cast(F, numba.njit(nogil=True)(plain))
