@@ -29,7 +29,7 @@ from vecfill.io.word2vec_binary import MAX_WORD, parsed_header
 
 BOM = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"\s*[+-]?\d+[ \t]+[+-]?\d+\s*")
-_WINDOW = 1 << 24
+_WINDOW = 1 << 22
 _MAX_LINE = 1 << 27
 _SAMPLE_LINES = 200
 

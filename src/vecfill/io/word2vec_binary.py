@@ -22,7 +22,7 @@ from vecfill.io.sources import Source, Window
 
 MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
-_WINDOW = 1 << 25
+_WINDOW = 1 << 21
 _SINGLE = np.dtype("<f4")
 
 _MORE, _FULL, _ENDLESS, _EMPTY = 0, 1, 2, 3
