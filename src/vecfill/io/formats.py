@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from vecfill.errors import FormatError, InputError
 from vecfill.io.sources import Source
-from vecfill.io.text import NUMBER, has_header, sample_lines
+from vecfill.io.text import NUMBER, has_header, n_trailing_numbers, sample_lines
 
 
 class Format(enum.Enum):
@@ -51,6 +51,8 @@ _HOW_TO_CONVERT = (
     "Pickles can run code and are never loaded. Convert it with the program that wrote it; "
     "for gensim: KeyedVectors.load('FILE').save_word2vec_format('vectors.bin', binary=True)"
 )
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
 
 _OTHERS = {
     b"\xfd7zXZ": "an xz archive. Unpack it first",
@@ -135,17 +137,17 @@ def _refuse_pickles(source: Source, suffix: str) -> None:
 
 
 def _looks_binary(head: bytes, suffix: str) -> bool:
-    """Tell whether control characters stand where a text would have numbers."""
+    """Tell whether bytes stand where a text would have numbers."""
     line, _, body = head.partition(b"\n")
     fields = line.split()
-    n_bytes = len(head)
     if len(fields) == 2 and fields[1].isdigit() and len(fields[1]) < 8:
-        n_bytes = body.find(b" ") + 1 + 4 * int(fields[1])
-    elif suffix != ".bin" and b"\0" not in head:
-        return False
-    return re.search(rb"[\x00-\x08\x0e-\x1b]", body[:n_bytes]) is not None or (
-        suffix == ".bin" and not re.fullmatch(rb"[\s\x21-\x7e\x80-\xff]*", head)
-    )
+        payload = body[: body.find(b" ") + 1 + 4 * int(fields[1])]
+        if _CONTROL.search(payload):
+            return True
+        if n_trailing_numbers(re.split(rb"[\r\n]", body, maxsplit=1)[0]):
+            return False
+        return not payload.isascii() or (suffix == ".bin" and body.strip() != b"")
+    return b"\0" in head or (suffix == ".bin" and _CONTROL.search(head) is not None)
 
 
 def _text_format(head: bytes, suffix: str) -> Format:
