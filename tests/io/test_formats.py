@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
-
 from tests.io.conftest import fasttext_bytes
+
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError
 from vecfill.io import Format, iter_words

@@ -174,7 +174,7 @@ def _copy_body(source: Source, body: int, out: Any, plain: bool) -> None:
             while block := stream.read(1 << 22):
                 out.write(block)
         return
-    with source.path.open("rb", buffering=0) as original, naming(Path(source.path)):
+    with source.path.open("rb", buffering=0) as original:
         _copy_inside_kernel(original.fileno(), body, out, source.size)
 
 
@@ -187,10 +187,12 @@ def _copy_inside_kernel(original: int, start: int, out: OutputFile, size: int) -
         except OSError as error:
             if error.errno in _NOT_HERE:
                 break
-            raise
+            with naming(out.target):
+                raise
         if n_copied == 0:
             break
         place += n_copied
+        out.start_writing_back()
     while place < size:
         block = os.pread(original, min(1 << 22, size - place), place)
         if not block:

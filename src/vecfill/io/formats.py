@@ -108,7 +108,7 @@ def detected_format(source: Source) -> Format:
         return Format.NPZ
     if head.startswith(b"PAR1"):
         return Format.PARQUET
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+    if suffix != ".safetensors" and head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return Format.ARROW
     if head.startswith(b"\xba\x16\x4f\x2f"):
         return Format.FASTTEXT

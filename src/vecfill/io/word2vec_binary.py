@@ -148,12 +148,11 @@ class Word2vecBinary:
         )
 
     def _check_count(self, n_seen: int, rest: bytes, offset: int) -> None:
-        rest = rest.strip(WHITE)
-        if n_seen == self.n_rows and not rest:
+        if n_seen == self.n_rows and not rest.strip(WHITE):
             return
         cut = ""
-        if rest:
-            word, space, _ = rest.partition(b" ")
+        if rest.strip(WHITE):
+            word, space, _ = rest.removeprefix(b"\n").partition(b" ")
             where = f"vector of {shown(word)}" if space else f"word {shown(word)}"
             cut = f" and then ends in the middle of the {where}, in the row at byte offset {offset}"
         problem = "was cut short" if n_seen < self.n_rows else "holds more than its header says"
