@@ -89,23 +89,13 @@ class ColumnarRows:
 
     def _csv_reader(self, file: Any) -> Iterator[pa.RecordBatch]:
         delimiter = "\t" if self.format is Format.TSV else ","
-        problems: list[str] = []
-
-        def bad_row(row: Any) -> str:
-            where = f"row {row.number}" if row.number is not None else "a row"
-            problems.append(
-                f"{where} has {row.actual_columns} fields instead of {row.expected_columns}: "
-                f"{row.text[:60]!r}"
-            )
-            return "error"
-
         types = {name: pa.binary() for name in self._header_fields()}
         try:
             with pyarrow.csv.open_csv(
                 file,
                 read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=1 << 22),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=bad_row
+                    delimiter=delimiter, newlines_in_values=True
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=types, strings_can_be_null=False, null_values=[]
@@ -113,9 +103,13 @@ class ColumnarRows:
             ) as reader:
                 yield from reader
         except pa.ArrowInvalid as error:
-            if problems:
-                raise self.source.refuse(f"{problems[0]}. Correct the row.") from error
-            raise
+            told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+            if told is None:
+                raise
+            row, expected, found = told.groups()
+            raise self.source.refuse(
+                f"row {row} has {found} fields instead of {expected}. Correct the row."
+            ) from error
 
     def _header_fields(self) -> list[str]:
         head = self.source.head.removeprefix(b"\xef\xbb\xbf")
