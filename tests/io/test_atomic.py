@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -148,7 +149,10 @@ def test_a_writer_killed_at_fifty_moments_leaves_the_old_or_the_new_file_whole(t
     n_killed = n_stale = 0
     # One process writes on and on; it is stopped, looked at, and killed at a random moment.
     for turn in range(50):
-        pid = os.fork()
+        with warnings.catch_warnings():
+            # Newer Pythons warn of forks beside threads; the child only writes and is killed.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
         if pid == 0:
             _write_for_ever(target, turn)
         _wait_for_a_start(tmp_path, moments.random() * 0.01)

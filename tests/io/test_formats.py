@@ -88,6 +88,17 @@ def test_every_finite_float32_survives(tmp_path_factory, suffix):
     holds()
 
 
+def test_numbers_that_a_type_cannot_hold_are_refused(tmp_path):
+    write_embedding(Embedding(["a"], [[1e300]]), tmp_path / "a.npz")
+    with pytest.raises(InputError, match="too large for float32"):
+        read_embedding(tmp_path / "a.npz", dtype="float32")
+    assert read_embedding(tmp_path / "a.npz")["a"][0] == 1e300
+    with pytest.raises(InputError, match="'a' holds a number too large for float32"):
+        write_embedding(Embedding(["a"], [[1e300]]), tmp_path / "a.bin")
+    with pytest.raises(InputError, match="dtype='float16'"):
+        read_embedding(tmp_path / "a.npz", dtype="float16")
+
+
 def test_random_bit_patterns_survive_as_text(tmp_path):
     bits = np.random.default_rng(0).integers(0, 2**32, size=(3000, 20), dtype=np.uint32)
     vectors = bits.view(np.float32)

@@ -17,7 +17,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.arrays import ArrayRows
 from vecfill.io.atomic import OutputFile, atomic_output, naming
-from vecfill.io.batches import RowReader, WantedWords, encoded, shown
+from vecfill.io.batches import RowReader, WantedWords, check_finite, encoded, shown
 from vecfill.io.columnar import ColumnarRows, as_record_batch
 from vecfill.io.formats import Format, detected_format, named_format
 from vecfill.io.reading import row_reader
@@ -114,12 +114,7 @@ def _check_added(source: Source, reader: RowReader, added: Embedding) -> None:
             f"The rows to add have {added.n_dims} dimensions, those of {source} have "
             f"{reader.n_dims}. Add rows of the same length."
         )
-    is_finite = np.isfinite(added.vectors).all(axis=1)
-    if not is_finite.all():
-        word = added.words[int(np.argmin(is_finite))]
-        raise InputError(
-            f"The vector of {shown(encoded(word))} holds NaN or infinity. Leave the word out."
-        )
+    check_finite(added, reader.dtype)
 
 
 def _scan(source: Source, reader: RowReader, added: Embedding) -> int:

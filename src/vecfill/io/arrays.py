@@ -20,7 +20,7 @@ import numpy as np
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, finite_rows, packed
+from vecfill.io.batches import Batch, Bytes, Offsets, blank_words, encoded, finite_rows, packed
 from vecfill.io.sources import MAX_RATIO, Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 
@@ -235,11 +235,10 @@ class ArrayRows:
                 "'word_ends' does not cut 'words' into words: it must rise to "
                 f"{len(words)}. The file is damaged."
             )
-        for row in np.flatnonzero(lengths < 8).tolist():
-            if not words[ends[row] - lengths[row] : ends[row]].tobytes().strip(WHITE):
-                raise self.source.refuse(
-                    f"the word of row {row} is empty or white space alone. Give it a name."
-                )
+        for row in blank_words(words, ends - lengths, ends):
+            raise self.source.refuse(
+                f"the word of row {row + 1} is empty or white space alone. Give it a name."
+            )
         return words, ends
 
     def _whole(self, name: str) -> bytes:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecfill._compiled import compiled
-from vecfill.embedding import FloatArray, printable
+from vecfill.embedding import Embedding, FloatArray, printable
+from vecfill.errors import InputError
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -82,9 +83,38 @@ def shown(word: bytes) -> str:
     return f"'{text[:60]}…'" if len(text) > 60 else f"'{text}'"
 
 
+def blank_words(buffer: Bytes, starts: Offsets, ends: Offsets) -> list[int]:
+    """Return the rows whose word is empty or white space alone."""
+    maybe = ends == starts
+    has_bytes = np.flatnonzero(~maybe)
+    maybe[has_bytes] = buffer[starts[has_bytes]] <= 32
+    return [
+        row
+        for row in np.flatnonzero(maybe).tolist()
+        if not buffer[starts[row] : ends[row]].tobytes().strip(WHITE)
+    ]
+
+
 def finite_rows(vectors: FloatArray) -> NDArray[np.bool_]:
     """Tell which rows hold neither NaN nor infinity."""
     return np.asarray(np.isfinite(vectors).all(axis=1), dtype=np.bool_)
+
+
+def check_finite(embedding: Embedding, dtype: np.dtype[Any]) -> None:
+    """Refuse vectors that hold NaN or infinity, or would once they are of `dtype`."""
+    for first in range(0, len(embedding), 65536):
+        block = embedding.vectors[first : first + 65536]
+        with np.errstate(over="ignore"):
+            is_finite = finite_rows(block.astype(dtype, copy=False))
+        if not is_finite.all():
+            row = int(np.argmin(is_finite))
+            what = "NaN or infinity"
+            if np.isfinite(block[row]).all():
+                what = f"a number too large for {dtype}"
+            raise InputError(
+                f"The vector of {shown(encoded(embedding.words[first + row]))} holds {what}. "
+                "Leave the word out, or repair its vector."
+            )
 
 
 def packed(words: Iterable[bytes]) -> tuple[Bytes, Offsets]:

@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.io.batches import WHITE, Batch, finite_rows, shown
+from vecfill.io.batches import Batch, blank_words, finite_rows, shown
 from vecfill.io.formats import Format
 from vecfill.io.numbers import NUMBER_TEXT
 from vecfill.io.sources import Source
@@ -199,12 +199,11 @@ class ColumnarRows:
         _, offset_buffer, data = words.buffers()
         offsets = np.frombuffer(offset_buffer, np.int64)[words.offset :][: len(words) + 1]
         buffer = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-        for row in np.flatnonzero(np.diff(offsets) < 8).tolist():
-            if not buffer[offsets[row] : offsets[row + 1]].tobytes().strip(WHITE):
-                raise self.source.refuse(
-                    f"row {first + row + 1}: the word is empty or white space alone. "
-                    "Give it a name or drop the row."
-                )
+        for row in blank_words(buffer, offsets[:-1], offsets[1:]):
+            raise self.source.refuse(
+                f"row {first + row + 1}: the word is empty or white space alone. "
+                "Give it a name or drop the row."
+            )
         if self.columns.is_list:
             vectors = self._from_lists(
                 table.column(self.columns.numbers[0]), first, buffer, offsets

@@ -73,11 +73,13 @@ def read_embedding(
     >>> read_embedding(path, words=["dog", "unicorn"])["dog"]
     array([0.25, 2.  ], dtype=float32)
     """
+    if dtype not in (None, "float32", "float64"):
+        raise InputError(f"dtype={dtype!r}. Use 'float32' or 'float64', or leave it out.")
     chosen = None if dtype is None else np.dtype(dtype)
     with Source(path, member) as source:
         kind = detected_format(source) if format is None else named_format(format)
         reader = row_reader(source, kind, chosen)
-        rows = _Rows(reader, chosen or reader.dtype)
+        rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
                 found = _read_all(source, reader, rows)
@@ -133,7 +135,8 @@ def _checked(words: Iterable[str]) -> list[str]:
 class _Rows:
     """Vectors that come in batches, kept in one array that grows without being copied twice."""
 
-    def __init__(self, reader: RowReader, dtype: np.dtype[Any]) -> None:
+    def __init__(self, source: Source, reader: RowReader, dtype: np.dtype[Any]) -> None:
+        self._source = source
         self._dtype = dtype.newbyteorder("=")
         self._n_dims = reader.n_dims
         self._vectors: FloatArray = np.empty(0, dtype=self._dtype)
@@ -146,6 +149,10 @@ class _Rows:
         first = self.n_rows * self._n_dims
         with np.errstate(over="ignore"):
             self._vectors[first:needed] = vectors.reshape(-1)
+        if not np.isfinite(self._vectors[first:needed]).all():
+            raise InputError(
+                f"{self._source}: a number is too large for {self._dtype}. Pass dtype='float64'."
+            )
         self.n_rows += len(vectors)
 
     def array(self) -> FloatArray:
@@ -157,29 +164,19 @@ def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
     seen: dict[str, None] = {}
     n_twice, twice = 0, ""
     for batch in reader.batches():
-        words = batch.words()
-        n_before = len(seen)
-        seen.update(dict.fromkeys(words))
-        kept = np.arange(len(batch), dtype=np.int64)
-        if len(seen) != n_before + len(words):
-            kept = _first_ones(words, list(seen)[:n_before])
-            n_twice += len(words) - len(kept)
-            twice = twice or next(w for i, w in enumerate(words) if i not in set(kept.tolist()))
-        rows.add(_finite(source, batch, kept))
+        kept: list[int] = []
+        for row, word in enumerate(batch.words()):
+            if word not in seen:
+                seen[word] = None
+                kept.append(row)
+            else:
+                n_twice += 1
+                twice = twice or word
+        rows.add(_finite(source, batch, np.array(kept, dtype=np.int64)))
     notes = list(reader.notes)
     if n_twice:
         notes.insert(0, _about_twice(source, n_twice, twice))
     return Embedding(seen, rows.array(), notes=notes, provenance=reader.provenance)
-
-
-def _first_ones(words: list[str], before: list[str]) -> Any:
-    seen = set(before)
-    kept: list[int] = []
-    for row, word in enumerate(words):
-        if word not in seen:
-            seen.add(word)
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
 
 
 def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedWords) -> Embedding:

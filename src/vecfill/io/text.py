@@ -280,7 +280,6 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
 def rows_as_text(added: Embedding, style: TextStyle, block: int = 4096) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""
     check_words(added.words)
-    check_finite(added)
     separator = style.separator
     for first in range(0, len(added), block):
         vectors = added.vectors[first : first + block]
@@ -322,17 +321,6 @@ def check_words(words: Iterable[str]) -> None:
                 "starts or ends with white space, holds the end of a line, or ends in a space and "
                 "a number. Write '_' for spaces, or choose another format, such as safetensors."
             )
-
-
-def check_finite(added: Embedding) -> None:
-    """Refuse vectors with NaN or infinity, which text rows do not hold."""
-    is_finite = np.isfinite(added.vectors).all(axis=1)
-    if not is_finite.all():
-        word = added.words[int(np.argmin(is_finite))]
-        raise InputError(
-            f"The vector of {shown(encoded(word))} holds NaN or infinity. Leave the word out, "
-            "or repair its vector."
-        )
 
 
 @compiled

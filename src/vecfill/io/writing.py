@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.atomic import OutputFile, atomic_output
-from vecfill.io.batches import encoded, packed
+from vecfill.io.batches import check_finite, encoded, packed
 from vecfill.io.columnar import VECTOR, WORD, Columns, as_record_batch, embedding_schema
 from vecfill.io.formats import Format, format_for_writing, named_format
 from vecfill.io.numbers import shortest_texts
-from vecfill.io.text import TextStyle, check_finite, rows_as_text
+from vecfill.io.text import TextStyle, rows_as_text
 from vecfill.io.word2vec_binary import header, rows_as_bytes
 
 _BLOCK = 4096
@@ -71,6 +71,8 @@ def write_embedding(
         )
     if len(embedding) == 0:
         raise InputError(f"{path}: there are no words to write. Pass at least one row.")
+    is_single = kind is Format.WORD2VEC_BINARY
+    check_finite(embedding, np.dtype(np.float32) if is_single else embedding.vectors.dtype)
     with atomic_output(path, overwrite=overwrite) as file, compressing(file, path) as out:
         _write(embedding, out, kind)
 
@@ -242,7 +244,6 @@ def write_tables(
 
 def rows_as_csv(added: Embedding, delimiter: bytes, newline: bytes) -> Iterator[bytes]:
     """Return rows of CSV or TSV, some at a time; words are quoted where they must be."""
-    check_finite(added)
     for word in added.words:
         if not word.strip() or "\0" in word:
             raise InputError(f"The word {word!r} is blank or holds a NUL. Give it a name.")
