@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from tests.io.conftest import fasttext_bytes
@@ -76,6 +76,7 @@ def test_text_holds_float64_for_those_who_ask(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", ["bin", "vec", "glove", "csv"])
 def test_every_finite_float32_survives(tmp_path_factory, suffix):
+    @settings(deadline=None)  # the first example compiles
     @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2))
     def holds(numbers):
         path = tmp_path_factory.mktemp("numbers") / f"numbers.{suffix}"
@@ -107,6 +108,7 @@ def test_random_bit_patterns_survive_as_text(tmp_path):
     assert read_embedding(tmp_path / "bits.vec").equals(wanted)
 
 
+@settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=25, min_value=-4, max_value=4))
 def test_a_decimal_becomes_the_nearest_float32(tmp_path_factory, number):
     path = tmp_path_factory.mktemp("decimal") / "one.txt"

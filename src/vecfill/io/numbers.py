@@ -46,7 +46,7 @@ def parse_number(
     exponent = 0
     seen_point = False
     while place < end:
-        byte = buffer[place]
+        byte = int(buffer[place])
         if 48 <= byte <= 57:
             n_digits += 1
             if n_significant > 0 or byte != 48:
@@ -76,7 +76,7 @@ def parse_number(
             return 0.0, 2
         written = 0
         while place < end:
-            byte = buffer[place]
+            byte = int(buffer[place])
             if not (48 <= byte <= 57):
                 return 0.0, 2
             written = min(written * 10 + (byte - 48), 100000)
