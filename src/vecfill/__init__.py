@@ -11,6 +11,7 @@ The method, latent semantic imputation, in ten lines::
 `LatentSemanticImputer` is these stages behind ``fit(X, Y)``.
 """
 
+from vecfill.embedding import Embedding
 from vecfill.errors import (
     ConvergenceWarning,
     FormatError,
@@ -20,15 +21,19 @@ from vecfill.errors import (
     VecfillError,
 )
 from vecfill.imputer import LatentSemanticImputer
+from vecfill.io import read_embedding, write_embedding
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConvergenceWarning",
+    "Embedding",
     "FormatError",
     "InputError",
     "LatentSemanticImputer",
     "MissingExtraError",
     "NoSignalError",
     "VecfillError",
+    "read_embedding",
+    "write_embedding",
 ]

@@ -2,7 +2,6 @@
 
 import contextlib
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -190,9 +189,7 @@ def test_any_bytes_give_a_domain_or_our_own_error(data, kind):
 def test_the_mesh_graph_gives_vectors_like_the_supplied_ones():
     if not MEDICINE.exists():
         pytest.skip("the shared medicine data is not at ../shared/data")
-    began = time.perf_counter()
     domain = as_domain(MEDICINE / "mesh_edges.csv", kind="edges")
-    assert time.perf_counter() - began < 120
     with np.load(MEDICINE / "mesh_graph_netmf128.npz") as supplied:
         place = {name: row for row, name in enumerate(domain.entities)}
         ours = domain.vectors[[place[name] for name in supplied["ids"]]]

@@ -26,7 +26,7 @@ Rival = Callable[[Any, np.ndarray, np.ndarray], np.ndarray]
 """(domain of all rows, known vectors, is_known) -> vectors of the unknown rows."""
 
 
-def mean(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+def mean(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:  # noqa: ARG001
     """Return the mean of the known vectors for every unknown row.
 
     Examples
@@ -62,9 +62,7 @@ def ridge(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     return model.fit(rows[is_known], known).predict(rows[~is_known])
 
 
-def orthogonal_matching_pursuit(
-    domain: Any, known: np.ndarray, is_known: np.ndarray
-) -> np.ndarray:
+def orthogonal_matching_pursuit(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     """Return sparse mixes of known rows: what mergekit's tokensurgeon does for new tokens.
 
     Examples

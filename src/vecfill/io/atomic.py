@@ -1,0 +1,230 @@
+"""The one atomic writer: a target is the old file or the new one, whole, at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vecfill.errors import InputError
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _flock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+else:
+
+    def _flock(descriptor: int) -> None:
+        """Do nothing: an open file cannot be removed there anyway."""
+
+
+_MARK = ".vecfill-"
+_ENDING = ".tmp"
+
+
+class OutputFile(io.RawIOBase):
+    """A file being written; whatever the disk objects to comes out naming the target."""
+
+    def __init__(self, descriptor: int, target: Path) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self.target = target
+        self._written_back = 0
+
+    def writable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor, for copies inside the kernel."""
+        return self._descriptor
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Move as `os.lseek` does."""
+        return os.lseek(self._descriptor, offset, whence)
+
+    def tell(self) -> int:
+        """Return where the next byte goes."""
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    def start_writing_back(self) -> None:
+        """Let the disk begin with what was written, so that less is left to wait for at the end."""
+        if hasattr(os, "posix_fadvise"):
+            place = self.tell()
+            # The advice drops pages that are clean, and starts writing those that are not.
+            with contextlib.suppress(OSError):
+                n_new = place - self._written_back
+                advice = os.POSIX_FADV_DONTNEED
+                os.posix_fadvise(self._descriptor, self._written_back, n_new, advice)
+            self._written_back = place
+
+    def write(self, data: Any, /) -> int:
+        """Write all of `data`."""
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        with naming(self.target):
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        return size
+
+
+@contextlib.contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """Turn an `OSError` of writing into an `InputError` that names `target`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {_advice(error, target)}") from error
+
+
+def _advice(error: OSError, target: Path) -> str:
+    said = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"the disk is full ({said}). Free space or write elsewhere."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no permission in {target.parent} ({said}). Write elsewhere."
+    if error.errno == errno.ENOENT:
+        return f"there is no folder {target.parent}. Create it first."
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name is too long ({said}). Choose a shorter one."
+    return f"{said}. Write elsewhere."
+
+
+@contextlib.contextmanager
+def atomic_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[OutputFile]:
+    r"""Give a file to write in; when the block ends well it becomes `path`, otherwise it vanishes.
+
+    Bytes go to a temporary file beside the target, which is synced and then takes the target's
+    name in one step. Without `overwrite` an existing target is refused, also one that appears
+    while we write: of two writers at once, one wins whole. Temporary files of our own naming whose
+    writer was killed are removed. A link is followed, and stays a link.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "hello.txt"
+    >>> with atomic_output(target) as file:
+    ...     _ = file.write(b"hello\n")
+    >>> target.read_text()
+    'hello\n'
+    """
+    target = checked_target(path, overwrite=overwrite)
+    _remove_stale(target)
+    with naming(target):
+        temporary, descriptor = _create(target)
+    try:
+        yield OutputFile(descriptor, target)
+        with naming(target):
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))  # noqa: PTH101
+            os.fsync(descriptor)
+            _publish(temporary, target, overwrite=overwrite)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        os.close(descriptor)
+    _sync_folder(target.parent)
+
+
+def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """Return the real place of `path` if a file may be put there; refuse otherwise."""
+    if os.fspath(path) == "-":
+        raise InputError("'-' is not a file here: name a file to write to.")
+    try:
+        target = Path(path).resolve()
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written: {error}. Write elsewhere.") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a directory. Name a file to write to.")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
+    if not overwrite:
+        raise InputError(f"{path} exists already. Allow overwriting it, or choose another name.")
+    return target
+
+
+def _create(target: Path) -> tuple[Path, int]:
+    while True:
+        name = f".{target.name}{_MARK}{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
+        temporary = target.parent / name
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), 0o666)
+        if _lock(descriptor) and temporary.exists():
+            return temporary, descriptor
+        # A cleaner came between creating and locking, and took the file for a stale one.
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        _flock(descriptor)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: nothing there is ever taken for stale
+        return True
+    return True
+
+
+def _publish(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    if overwrite or sys.platform == "win32":
+        os.replace(temporary, target)  # noqa: PTH105
+        return
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise InputError(
+            f"{target} was created by someone else meanwhile; theirs is kept. "
+            "Allow overwriting it, or choose another name."
+        ) from None
+    except OSError:  # a file system without hard links
+        os.rename(temporary, target)  # noqa: PTH104
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove temporaries for `target` that no living writer holds a lock on."""
+    start = f".{target.name}{_MARK}"
+    try:
+        names = os.listdir(target.parent)  # noqa: PTH208
+    except OSError:
+        return
+    for name in names:
+        if not (name.startswith(start) and name.endswith(_ENDING)):
+            continue
+        stale = target.parent / name
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                stale.unlink()  # fails while its writer has it open
+                continue
+            descriptor = os.open(stale, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                _flock(descriptor)
+                stale.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without this a crash of the machine may forget the new name, though not the bytes.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

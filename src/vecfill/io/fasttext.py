@@ -1,0 +1,195 @@
+"""fastText `.bin`, read only: the vector of a word is the mean of its row and its n-grams' rows."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from vecfill._compiled import compiled
+from vecfill.embedding import FloatArray
+from vecfill.errors import InputError
+from vecfill.io.batches import Batch, Bytes, Offsets, packed
+from vecfill.io.sources import Source
+from vecfill.io.word2vec_binary import MAX_DIMS, MAX_WORD
+
+MAGIC = struct.pack("<i", 793712314)
+_VERSION = 12
+_ENTRY_TAIL = 9
+_BATCH_ROWS = 8192
+
+
+class FasttextBinary:
+    """The words of a fastText model, with the vectors that fastText itself gives them."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)
+        self.notes: list[str] = []
+        self.provenance: Mapping[str, str] = MappingProxyType({})
+        file = source.file()
+        size = file.seek(0, 2)
+        file.seek(0)
+        self._read_settings(file)
+        self._words = self._read_words(file, size)
+        self._matrix = self._map_matrix(file, size)
+
+    def _read_settings(self, file: BinaryIO) -> None:
+        magic, version = self._unpack(file, "<4si")
+        if magic != MAGIC:
+            raise self.source.refuse("is not a fastText .bin file (its first 4 bytes are not).")
+        if version != _VERSION:
+            raise self.source.refuse(
+                f"is a fastText .bin of version {version}; version {_VERSION} can be read. "
+                "Load it with fastText and save its vectors as a .vec file."
+            )
+        settings = self._unpack(file, "<12id")
+        self.n_dims = settings[0]
+        self._n_buckets, self._minn, self._maxn = settings[8:11]
+        if not 0 < self.n_dims <= MAX_DIMS:
+            raise self.source.refuse(f"says it has {self.n_dims} dimensions. Fetch it again.")
+        if self._n_buckets < 0 or not 0 <= self._minn <= 100 or not 0 <= self._maxn <= 100:
+            raise self.source.refuse("has n-gram settings beyond belief. Fetch it again.")
+
+    def _read_words(self, file: BinaryIO, size: int) -> list[bytes]:
+        n_entries, n_words, _, _, n_pruned = self._unpack(file, "<iiiqq")
+        self._n_words = n_words
+        if not 0 < n_words <= n_entries or n_entries * 10 > size:
+            raise self.source.refuse(
+                f"says it has {n_words} words among {n_entries} entries, which {size} bytes cannot "
+                "hold. The fastText .bin is cut short or damaged: fetch it again."
+            )
+        if n_pruned > 0:
+            raise self.source.refuse(
+                "is a pruned (quantised) fastText model. Use the full .bin or the .vec file."
+            )
+        words: list[bytes] = []
+        place, rest = file.tell(), b""
+        start = 0
+        while len(words) < n_entries:
+            stop = rest.find(b"\0", start)
+            if stop < 0 or stop + _ENTRY_TAIL >= len(rest):
+                more = file.read(1 << 22)
+                if not more or len(rest) - start > MAX_WORD + _ENTRY_TAIL:
+                    raise self.source.refuse(
+                        f"is a fastText .bin cut short or damaged: entry {len(words) + 1} of "
+                        f"{n_entries} at byte offset {place + start} has no end. Fetch it again."
+                    )
+                place += start
+                rest, start = rest[start:] + more, 0
+                continue
+            is_word = rest[stop + _ENTRY_TAIL] == 0
+            if is_word != (len(words) < n_words) or stop == start:
+                raise self.source.refuse(
+                    f"entry {len(words) + 1} at byte offset {place + start} is empty or of a wrong "
+                    "kind. The fastText .bin is damaged: fetch it again."
+                )
+            words.append(rest[start:stop])
+            start = stop + _ENTRY_TAIL + 1
+        file.seek(place + start)
+        return words[:n_words]
+
+    def _map_matrix(self, file: BinaryIO, size: int) -> FloatArray:
+        (is_quantised,) = self._unpack(file, "<B")
+        if is_quantised:
+            raise self.source.refuse(
+                "is a quantised fastText model (.ftz). Use the full .bin or the .vec file."
+            )
+        n_rows, n_dims = self._unpack(file, "<qq")
+        expected = self._n_words + self._n_buckets
+        if n_dims != self.n_dims or n_rows != expected:
+            raise self.source.refuse(
+                f"holds a matrix of {n_rows} x {n_dims}, but {expected} x {self.n_dims} was "
+                "expected. The fastText .bin is damaged: fetch it again."
+            )
+        start = file.tell()
+        if start + 4 * n_rows * n_dims > size:
+            raise self.source.refuse(
+                f"is a fastText .bin cut short: its matrix needs {4 * n_rows * n_dims} bytes from "
+                f"byte offset {start}, but the file ends at {size}. Fetch it again."
+            )
+        try:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{self.source}: {size} bytes cannot be mapped ({error}). Raise the limit on "
+                "address space (ulimit -v), or use the .vec file."
+            ) from error
+        return np.frombuffer(mapped, "<f4", n_rows * n_dims, start).reshape(n_rows, n_dims)
+
+    def _unpack(self, file: BinaryIO, form: str) -> tuple[Any, ...]:
+        place = file.tell()
+        data = file.read(struct.calcsize(form))
+        if len(data) < struct.calcsize(form):
+            raise self.source.refuse(
+                f"is a fastText .bin cut short at byte offset {place + len(data)}. Fetch it again."
+            )
+        return struct.unpack(form, data)
+
+    def batches(self) -> Iterator[Batch]:
+        """Hand out the words; vectors are put together when they are taken."""
+        for first in range(0, self._n_words, _BATCH_ROWS):
+            words = self._words[first : first + _BATCH_ROWS]
+            buffer, ends = packed(words)
+            starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+            yield self._batch(first, words, buffer, starts, ends)
+
+    def _batch(
+        self, first: int, words: list[bytes], buffer: Bytes, starts: Offsets, ends: Offsets
+    ) -> Batch:
+        def take(rows: Offsets) -> FloatArray:
+            vectors = np.empty((len(rows), self.n_dims), dtype=np.float32)
+            for place, row in enumerate(rows.tolist()):
+                parts = np.array([first + row], dtype=np.int64)
+                # fastText gives the end of a sentence no n-grams.
+                if words[row] != b"</s>" and self._maxn > 0 and self._n_buckets > 0:
+                    framed = np.frombuffer(b"<" + words[row] + b">", dtype=np.uint8)
+                    buckets = ngram_buckets(framed, self._minn, self._maxn, self._n_buckets)
+                    parts = np.concatenate([parts, buckets + self._n_words])
+                mean_of_rows(self._matrix, parts, vectors[place])
+            return vectors
+
+        return Batch(buffer, starts, ends, take, np.ones(len(words), dtype=np.bool_))
+
+
+@compiled
+def ngram_buckets(word: Bytes, minn: int, maxn: int, n_buckets: int) -> Offsets:
+    """Return the bucket of each n-gram of a word in angle brackets, n counted in characters."""
+    found = np.empty(len(word) * max(maxn, 1), dtype=np.int64)
+    n_found = 0
+    for first in range(len(word)):
+        if word[first] & 0xC0 == 0x80:
+            continue
+        value = np.uint32(2166136261)
+        stop = first
+        for n in range(1, maxn + 1):
+            if stop >= len(word):
+                break
+            while True:
+                # Bytes are signed in fastText, so those above 127 fill the upper bits.
+                signed = np.uint32(word[stop])
+                if word[stop] > 127:
+                    signed = np.uint32(signed | np.uint32(0xFFFFFF00))
+                value = np.uint32(np.uint32(value ^ signed) * np.uint32(16777619))
+                stop += 1
+                if stop >= len(word) or word[stop] & 0xC0 != 0x80:
+                    break
+            if n >= minn and not (n == 1 and (first == 0 or stop == len(word))):
+                found[n_found] = np.int64(value) % n_buckets
+                n_found += 1
+    return found[:n_found]
+
+
+@compiled
+def mean_of_rows(matrix: FloatArray, rows: Offsets, mean: FloatArray) -> None:
+    """Write the mean of some rows to `mean`, summed in float32 as fastText does."""
+    mean[:] = 0.0
+    for row in rows:
+        for column in range(len(mean)):
+            mean[column] += matrix[row, column]
+    for column in range(len(mean)):
+        mean[column] *= np.float32(1.0 / len(rows))

@@ -1,0 +1,232 @@
+"""A file in any format -> an Embedding, or its words alone, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from vecfill.embedding import Embedding, FloatArray
+from vecfill.errors import FormatError, InputError
+from vecfill.io.arrays import ArrayRows, NpzFile, SafetensorsFile
+from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, shown
+from vecfill.io.columnar import ColumnarRows
+from vecfill.io.fasttext import FasttextBinary
+from vecfill.io.formats import Format, detected_format, named_format
+from vecfill.io.sources import Source
+from vecfill.io.text import TextRows
+from vecfill.io.word2vec_binary import Word2vecBinary
+
+
+def row_reader(source: Source, kind: Format, dtype: np.dtype[Any] | None = None) -> RowReader:
+    """Return the reader of a format's rows; `dtype` matters to formats of text."""
+    match kind:
+        case Format.WORD2VEC_BINARY:
+            return Word2vecBinary(source)
+        case Format.WORD2VEC_TEXT | Format.GLOVE:
+            return TextRows(source, header=kind is Format.WORD2VEC_TEXT, dtype=dtype)
+        case Format.FASTTEXT:
+            return FasttextBinary(source)
+        case Format.SAFETENSORS:
+            return ArrayRows(source, SafetensorsFile(source))
+        case Format.NPZ:
+            return ArrayRows(source, NpzFile(source))
+        case _:
+            return ColumnarRows(source, kind, dtype)
+
+
+def read_embedding(
+    path: str | os.PathLike[str],
+    words: Iterable[str] | None = None,
+    *,
+    format: str | Format | None = None,  # noqa: A002
+    member: str | None = None,
+    dtype: Literal["float32", "float64"] | None = None,
+) -> Embedding:
+    r"""Return the words and vectors of a file, or those of `words` alone.
+
+    The file is read once, from front to back, in pieces; with `words` no more than their vectors
+    are held, so a file larger than memory will do. The whole file is checked either way. Of a word
+    that occurs more than once the first row counts. What there is to tell (duplicates, words not
+    found, NaN in rows that were not asked for) is in `Embedding.notes`.
+
+    Parameters
+    ----------
+    path
+        A file of any format in `Format`, also inside gzip or zip.
+    words
+        The words to read; they come in this order, those not in the file are left out.
+    format
+        A name from `Format` where the content leaves doubt; told from the content otherwise.
+    member
+        Which file inside a zip.
+    dtype
+        How to hold numbers; by default as the file does, and float32 where it is text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
+    >>> _ = path.write_text("cat 0.5 1\ndog 0.25 2\n")
+    >>> read_embedding(path, words=["dog", "unicorn"])["dog"]
+    array([0.25, 2.  ], dtype=float32)
+    """
+    if dtype not in (None, "float32", "float64"):
+        raise InputError(f"dtype={dtype!r}. Use 'float32' or 'float64', or leave it out.")
+    chosen = None if dtype is None else np.dtype(dtype)
+    with Source(path, member) as source:
+        kind = detected_format(source) if format is None else named_format(format)
+        reader = row_reader(source, kind, chosen)
+        rows = _Rows(source, reader, chosen or reader.dtype)
+        try:
+            if words is None:
+                found = _read_all(source, reader, rows)
+            else:
+                found = _read_wanted(source, reader, rows, WantedWords(_checked(words)))
+        except FormatError:
+            source.check_unchanged()
+            raise
+        except MemoryError:
+            raise InputError(
+                f"{source}: memory does not suffice for {rows.n_rows} rows and more of "
+                f"{reader.n_dims} dimensions. Pass words= to read only those you need."
+            ) from None
+        source.check_unchanged()
+        return found
+
+
+def iter_words(
+    path: str | os.PathLike[str],
+    *,
+    format: str | Format | None = None,  # noqa: A002
+    member: str | None = None,
+) -> Iterator[list[str]]:
+    r"""Return the words of a file, batch by batch in its order, duplicates included.
+
+    No vectors are kept, so that names can be matched with millions of words in little memory.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
+    >>> _ = path.write_text("cat 0.5 1\ndog 0.25 2\n")
+    >>> [word for batch in iter_words(path) for word in batch]
+    ['cat', 'dog']
+    """
+    with Source(path, member) as source:
+        kind = detected_format(source) if format is None else named_format(format)
+        for batch in row_reader(source, kind).batches():
+            yield batch.words()
+        source.check_unchanged()
+
+
+def _checked(words: Iterable[str]) -> list[str]:
+    if isinstance(words, str):
+        raise InputError(f"words={words!r} is one string. Pass a list: words=[{words!r}].")
+    listed = list(words)
+    for word in listed:
+        if not isinstance(word, str):
+            raise InputError(f"{word!r} among words is a {type(word).__name__}, not a string.")
+    return listed
+
+
+class _Rows:
+    """Vectors that come in batches, kept in one array that grows without being copied twice."""
+
+    def __init__(self, source: Source, reader: RowReader, dtype: np.dtype[Any]) -> None:
+        self._source = source
+        self._dtype = dtype.newbyteorder("=")
+        self._n_dims = reader.n_dims
+        self._vectors: FloatArray = np.empty(0, dtype=self._dtype)
+        self.n_rows = 0
+
+    def add(self, vectors: FloatArray) -> None:
+        needed = (self.n_rows + len(vectors)) * self._n_dims
+        if needed > self._vectors.size:
+            self._vectors.resize(max(needed, self._vectors.size * 5 // 4), refcheck=False)
+        first = self.n_rows * self._n_dims
+        with np.errstate(over="ignore"):
+            self._vectors[first:needed] = vectors.reshape(-1)
+        if not np.isfinite(self._vectors[first:needed]).all():
+            raise InputError(
+                f"{self._source}: a number is too large for {self._dtype}. Pass dtype='float64'."
+            )
+        self.n_rows += len(vectors)
+
+    def array(self) -> FloatArray:
+        self._vectors.resize(self.n_rows * self._n_dims, refcheck=False)
+        return self._vectors.reshape(self.n_rows, self._n_dims)
+
+
+def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
+    seen: dict[str, None] = {}
+    n_twice, twice = 0, ""
+    for batch in reader.batches():
+        kept: list[int] = []
+        for row, word in enumerate(batch.words()):
+            if word not in seen:
+                seen[word] = None
+                kept.append(row)
+            else:
+                n_twice += 1
+                twice = twice or word
+        rows.add(_finite(source, batch, np.array(kept, dtype=np.int64)))
+    notes = list(reader.notes)
+    if n_twice:
+        notes.insert(0, _about_twice(source, n_twice, twice))
+    return Embedding(seen, rows.array(), notes=notes, provenance=reader.provenance)
+
+
+def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedWords) -> Embedding:
+    order: dict[bytes, int] = {}
+    n_twice, twice, n_odd = 0, "", 0
+    for batch in reader.batches():
+        found, words = wanted.found_in(batch)
+        is_new: list[bool] = []
+        for word in words:
+            is_new.append(word not in order)
+            if is_new[-1]:
+                order[word] = len(order)
+            else:
+                n_twice += 1
+                twice = twice or decoded(word)
+        kept = found[np.array(is_new, dtype=bool)]
+        if len(kept):
+            rows.add(_finite(source, batch, kept))
+        n_odd += int(np.count_nonzero(~batch.is_finite))
+    notes = list(reader.notes)
+    if n_twice:
+        notes.append(_about_twice(source, n_twice, twice))
+    if n_odd:
+        notes.append(f"{source}: {n_odd} rows that were not asked for hold NaN or infinity.")
+    missing = len(wanted.words) - len(order)
+    if missing:
+        notes.append(f"{source}: {missing} of {len(wanted.words)} words asked for are not in it.")
+    ranked = sorted(order, key=lambda word: wanted.rank[word])
+    vectors = rows.array()[[order[word] for word in ranked]]
+    return Embedding(
+        [decoded(word) for word in ranked], vectors, notes=notes, provenance=reader.provenance
+    )
+
+
+def _finite(source: Source, batch: Batch, kept: Any) -> FloatArray:
+    vectors = batch.take(kept)
+    is_finite = np.isfinite(vectors).all(axis=1)
+    if not is_finite.all():
+        row = int(kept[int(np.argmin(is_finite))])
+        word = batch.buffer[batch.starts[row] : batch.ends[row]].tobytes()
+        raise source.refuse(
+            f"the vector of {shown(word)} holds NaN or infinity (the word is at byte offset "
+            f"{batch.offset + int(batch.starts[row])}). Leave the word out with words=, or repair "
+            "the file."
+        )
+    return vectors
+
+
+def _about_twice(source: Source, n_twice: int, word: str) -> str:
+    return (
+        f"{source}: {n_twice} rows repeat a word that came before, such as "
+        f"{shown(word.encode('utf-8', 'surrogateescape'))}; the first row of each was taken."
+    )

@@ -1,0 +1,263 @@
+"""word2vec binary: a line with count and dims, then each word, a space, and float32 numbers.
+
+The C program writes a newline after each row, gensim does not; both are read, and rows are
+appended in the file's own way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecfill._compiled import compiled
+from vecfill.embedding import Embedding, FloatArray
+from vecfill.errors import FormatError, InputError
+from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, shown
+from vecfill.io.sources import Source, Window
+
+MAX_WORD = 1 << 16
+MAX_DIMS = 1_000_000
+_WINDOW = 1 << 21
+_SINGLE = np.dtype("<f4")
+
+_MORE, _FULL, _ENDLESS, _EMPTY = 0, 1, 2, 3
+
+
+def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
+    """Return count and dims of a word2vec header, refused before anything is allocated."""
+    fields = line.split()
+    if len(fields) != 2 or not all(re.fullmatch(rb"[+-]?[0-9]+", field) for field in fields):
+        raise source.refuse(
+            f"line 1 is {shown(line)}, but a word2vec file starts with two whole numbers, "
+            "the count of words and of dimensions. Check what kind of file it is, and pass format=."
+        )
+    if max(len(field) for field in fields) > 18:
+        raise source.refuse(
+            f"the header {shown(line)} holds a number beyond belief. Fetch it again."
+        )
+    n_rows, n_dims = int(fields[0]), int(fields[1])
+    if n_rows < 1 or n_dims < 1:
+        raise source.refuse(
+            f"the header says {n_rows} words of {n_dims} dimensions; both must be at least 1. "
+            "Fetch the file again, or correct its first line."
+        )
+    if n_dims > MAX_DIMS:
+        raise source.refuse(
+            f"the header says {n_dims} dimensions, more than the {MAX_DIMS} that are believed. "
+            "Fetch the file again, or correct its first line."
+        )
+    return n_rows, n_dims
+
+
+class Word2vecBinary:
+    """The rows of a word2vec binary file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        line, newline, _ = source.head[:1000].partition(b"\n")
+        if not newline:
+            raise source.refuse(
+                "has no header line in its first 1000 bytes. Check what kind of file it is, "
+                "and pass format=."
+            )
+        self.n_rows, self.n_dims = parsed_header(source, line)
+        self.body = len(line) + 1
+        self.dtype: np.dtype[Any] = _SINGLE
+        self.notes: list[str] = []
+        self.provenance: Mapping[str, str] = MappingProxyType({})
+        self.has_newlines = False
+        self.ends_with_newline = False
+        if self.body + 4 * self.n_dims > source.max_size:
+            raise source.refuse(
+                f"the header says {self.n_rows} words of {self.n_dims} dimensions, but not even "
+                f"one row of {4 * self.n_dims} bytes fits in {source.size} bytes: 0 rows are "
+                "present. Fetch the file again."
+            )
+
+    def batches(self) -> Iterator[Batch]:
+        """Hand out the rows, and refuse a count that is not the header's."""
+        row_bytes = 4 * self.n_dims
+        n_seen = 0
+        with self.source.stream() as stream:
+            stream.read(self.body)
+            room = min(_WINDOW, self.source.max_size)
+            window = Window(stream, max(room, 2 * (MAX_WORD + row_bytes)), self.body)
+            starts, ends, places = lines = np.empty(
+                (3, len(window.buffer) // (row_bytes + 2) + 1), dtype=np.int64
+            )
+            is_finite = np.empty(len(starts), dtype=np.bool_)
+            view0, view1, view2, view3 = (
+                np.frombuffer(window.buffer, np.int32, (len(window.buffer) - shift) // 4, shift)
+                for shift in range(4)
+            )
+            while True:
+                n_rows, used, status = scan_rows(
+                    window.buffer,
+                    window.end,
+                    view0,
+                    view1,
+                    view2,
+                    view3,
+                    self.n_dims,
+                    starts,
+                    ends,
+                    places,
+                    is_finite,
+                )
+                if n_rows:
+                    if n_seen == 0:
+                        after = int(lines[2, 0]) + row_bytes
+                        self.has_newlines = after < window.end and window.buffer[after] == 10
+                    n_seen += n_rows
+                    # Past the header's count rows are only counted, to name both counts below.
+                    if n_seen <= self.n_rows:
+                        yield self._batch(window, lines[:, :n_rows], is_finite[:n_rows].copy())
+                if status in (_ENDLESS, _EMPTY):
+                    raise self._bad_word(status, window.offset + used, n_seen)
+                if window.at_end:
+                    break
+                window.advance(used)
+            rest = window.buffer[used : window.end].tobytes()
+            self.ends_with_newline = rest.endswith(b"\n")
+            self._check_count(n_seen, rest, window.offset + used)
+
+    def _batch(self, window: Window, lines: Offsets, is_finite: NDArray[np.bool_]) -> Batch:
+        starts, ends, places = (line.copy() for line in lines)
+
+        def take(rows: Offsets) -> FloatArray:
+            taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
+            gather(window.buffer, places[rows], taken)
+            return taken.view(_SINGLE)
+
+        return Batch(window.buffer, starts, ends, take, is_finite, window.offset)
+
+    def _bad_word(self, status: int, offset: int, row: int) -> FormatError:
+        what = (
+            f"a word without end: no space in the {MAX_WORD} bytes"
+            if status == _ENDLESS
+            else "an empty word, or one of white space alone,"
+        )
+        return self.source.refuse(
+            f"{what} from byte offset {offset} on (row {row + 1} of {self.n_rows}). The file is "
+            f"damaged, or its rows do not have {self.n_dims} dimensions. Fetch it again."
+        )
+
+    def _check_count(self, n_seen: int, rest: bytes, offset: int) -> None:
+        if n_seen == self.n_rows and not rest.strip(WHITE):
+            return
+        cut = ""
+        if rest.strip(WHITE):
+            word, space, _ = rest.removeprefix(b"\n").partition(b" ")
+            where = f"vector of {shown(word)}" if space else f"word {shown(word)}"
+            cut = f" and then ends in the middle of the {where}, in the row at byte offset {offset}"
+        problem = "was cut short" if n_seen < self.n_rows else "holds more than its header says"
+        raise self.source.refuse(
+            f"the header says {self.n_rows} words of {self.n_dims} dimensions, but the file holds "
+            f"{n_seen} whole rows{cut}. It {problem}: fetch it again, or correct its first line."
+        )
+
+
+def header(n_rows: int, n_dims: int) -> bytes:
+    """Return the first line of a word2vec file."""
+    return b"%d %d\n" % (n_rows, n_dims)
+
+
+def rows_as_bytes(added: Embedding, *, newlines: bool, block: int = 4096) -> Iterator[bytes]:
+    """Return rows as they stand in the file, some at a time."""
+    ending = b"\n" if newlines else b""
+    check_words(added.words)
+    for first in range(0, len(added), block):
+        vectors = np.ascontiguousarray(added.vectors[first : first + block], dtype=_SINGLE)
+        words = added.words[first : first + block]
+        yield b"".join(
+            encoded(word) + b" " + vector.tobytes() + ending
+            for word, vector in zip(words, vectors, strict=True)
+        )
+
+
+def check_words(words: Iterable[str]) -> None:
+    """Refuse words that word2vec binary cannot hold."""
+    for word in words:
+        raw = encoded(word)
+        if not raw or any(byte in raw for byte in WHITE) or len(raw) >= MAX_WORD:
+            raise InputError(
+                f"The word {shown(raw)} is empty, too long or holds white space, which ends a word "
+                "in a word2vec binary file. Write '_' for spaces, or choose another format."
+            )
+
+
+@compiled
+def scan_rows(
+    buffer: Bytes,
+    end: int,
+    view0: NDArray[np.int32],
+    view1: NDArray[np.int32],
+    view2: NDArray[np.int32],
+    view3: NDArray[np.int32],
+    n_dims: int,
+    starts: Offsets,
+    ends: Offsets,
+    places: Offsets,
+    is_finite: NDArray[np.bool_],
+) -> tuple[int, int, int]:
+    """Find the whole rows in `buffer[:end]`; return their number, the bytes used and a status.
+
+    Rows start at any byte, so the numbers are looked at through the one of four shifted views
+    that fits.
+    """
+    place = 0
+    n_rows = 0
+    while n_rows < len(starts):
+        start = place
+        if start < end and buffer[start] == 10:
+            start += 1
+        stop = start
+        limit = min(end, start + 65536)
+        is_white = True
+        while stop < limit and buffer[stop] != 32:
+            if not (9 <= buffer[stop] <= 13):
+                is_white = False
+            stop += 1
+        if stop == limit:
+            return n_rows, place, 2 if limit == start + 65536 else 0
+        if is_white:
+            return n_rows, place, 3
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return n_rows, place, 0
+        shift = first & 3
+        if shift == 0:
+            is_finite[n_rows] = all_finite(view0, first >> 2, n_dims)
+        elif shift == 1:
+            is_finite[n_rows] = all_finite(view1, first >> 2, n_dims)
+        elif shift == 2:
+            is_finite[n_rows] = all_finite(view2, first >> 2, n_dims)
+        else:
+            is_finite[n_rows] = all_finite(view3, first >> 2, n_dims)
+        starts[n_rows] = start
+        ends[n_rows] = stop
+        places[n_rows] = first
+        n_rows += 1
+        place = first + 4 * n_dims
+    return n_rows, place, 1
+
+
+@compiled
+def all_finite(view: NDArray[np.int32], first: int, n: int) -> bool:
+    """Tell whether no exponent is all ones; written without a branch, so that it is vectorised."""
+    n_bad = 0
+    for place in range(first, first + n):
+        n_bad += (view[place] & 0x7F800000) == 0x7F800000
+    return n_bad == 0
+
+
+@compiled
+def gather(buffer: Bytes, places: Offsets, taken: Bytes) -> None:
+    """Copy the bytes of vectors to the rows of `taken`."""
+    for row in range(len(places)):
+        taken[row, :] = buffer[places[row] : places[row] + taken.shape[1]]

@@ -1,0 +1,231 @@
+"""Enriching: known rows come back byte for byte, and verification proves it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vecfill import Embedding, read_embedding, write_embedding
+from vecfill.errors import FormatError, InputError
+from vecfill.io import append_rows, verify
+from vecfill.io.sources import Source
+
+SUFFIXES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv"]
+
+
+@pytest.fixture
+def more() -> Embedding:
+    vectors = np.random.default_rng(1).normal(size=(3, 7)).astype(np.float32)
+    return Embedding(["new-a", "nëw-b", "new-\udcff"], vectors)
+
+
+def suited(added: Embedding, suffix: str) -> Embedding:
+    """Parquet of UTF-8 strings takes no other bytes."""
+    return added if suffix not in ("parquet", "arrow") else added.subset(added.words[:2])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_known_rows_come_back_bit_for_bit_and_new_ones_follow(
+    save, made, more, tmp_path, suffix, packing
+):
+    original = save(f"made.{suffix}{packing}")
+    before = original.read_bytes()
+    target = tmp_path / f"more.{suffix}{packing}"
+    append_rows(original, target, more)
+    found = read_embedding(target)
+    assert found.subset(made.words).equals(made)
+    assert found.subset(more.words).equals(more)
+    assert found.words == made.words + more.words
+    assert original.read_bytes() == before
+    proof = verify(original, target)
+    assert (proof.ok, proof.n_known, proof.n_added) == (True, 12, 3)
+    assert proof.added == more.words
+    assert proof.sha256_original == hashlib.sha256(before).hexdigest()
+    assert proof.sha256_enriched == hashlib.sha256(target.read_bytes()).hexdigest()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([original.name, target.name])
+
+
+@pytest.mark.parametrize("suffix", ["bin", "vec", "glove", "csv"])
+def test_bytes_of_rows_are_copied_not_written_anew(tmp_path, suffix):
+    made = {
+        "bin": b"1 2\ncat " + np.array([1, 2], "<f4").tobytes(),
+        "vec": b"1 2\ncat +1.0e0 02.0\n",
+        "glove": b"cat +1.0e0 02.0\n",
+        "csv": b'word,x,y\n"cat",+1.0e0,02.0\n',
+    }[suffix]
+    (tmp_path / f"a.{suffix}").write_bytes(made)
+    append_rows(tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}", Embedding(["dog"], [[3, 4]]))
+    assert (tmp_path / f"b.{suffix}").read_bytes().startswith(made.replace(b"1 2\n", b"2 2\n", 1))
+
+
+@pytest.mark.parametrize("count", [1, 9, 99])
+def test_a_header_that_grows_longer_moves_rows_but_changes_none(tmp_path, count):
+    known = Embedding(map(str, range(count)), np.ones((count, 2), dtype=np.float32))
+    write_embedding(known, tmp_path / "a.vec")
+    append_rows(tmp_path / "a.vec", tmp_path / "b.vec", Embedding(["new"], [[1.0, 1.0]]))
+    assert (tmp_path / "b.vec").read_bytes().startswith(b"%d 2\n0 1 1\n" % (count + 1))
+    assert verify(tmp_path / "a.vec", tmp_path / "b.vec").ok
+
+
+def test_gensim_reads_the_enriched_binary_and_text(save, made, more, tmp_path):
+    from gensim.models import KeyedVectors
+
+    for name, is_binary in (("x.bin", True), ("x.vec", False)):
+        append_rows(save(f"a{name}"), tmp_path / f"b{name}", more)
+        theirs = KeyedVectors.load_word2vec_format(
+            str(tmp_path / f"b{name}"), binary=is_binary, unicode_errors="surrogateescape"
+        )
+        assert theirs.index_to_key == list(made.words + more.words)
+        assert theirs.vectors.tobytes() == made.vectors.tobytes() + more.vectors.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (b"cat 0.1234 0.5000", b"dog 0.3333 0.6667"),
+        (b"cat 0.12345 0.5", b"dog 0.33333 0.66667"),
+        (b"cat 0.123456789 0.5", b"dog 0.33333334 0.6666667"),
+        (b"cat\t0.12\t0.50", b"dog\t0.33\t0.67"),
+        (b"cat 0.12 0.50 ", b"dog 0.33 0.67 "),
+    ],
+)
+def test_new_rows_follow_the_precision_and_style_of_the_file(tmp_path, row, expected):
+    (tmp_path / "a.txt").write_bytes(row + b"\n")
+    added = Embedding(["dog"], np.array([[1 / 3, 2 / 3]], dtype=np.float32))
+    append_rows(tmp_path / "a.txt", tmp_path / "b.txt", added)
+    assert (tmp_path / "b.txt").read_bytes() == row + b"\n" + expected + b"\n"
+
+
+def test_adding_nothing_gives_the_same_bytes(save, tmp_path):
+    nothing = Embedding([], np.empty((0, 7)))
+    for suffix in ("bin", "vec", "glove", "csv"):
+        original = save(f"a.{suffix}")
+        append_rows(original, tmp_path / f"b.{suffix}", nothing)
+        assert (tmp_path / f"b.{suffix}").read_bytes() == original.read_bytes()
+
+
+def test_other_columns_and_types_of_parquet_stay(tmp_path):
+    table = pa.table({"n": [1, 2], "word": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    append_rows(tmp_path / "a.parquet", tmp_path / "b.parquet", Embedding(["c"], [[5.0, 6.0]]))
+    found = pq.read_table(tmp_path / "b.parquet")
+    assert found.slice(0, 2).equals(table)
+    assert found.to_pylist()[2] == {"n": None, "word": "c", "vector": [5.0, 6.0]}
+
+
+def test_a_member_of_a_zip_is_enriched_into_a_plain_file(save, made, more, tmp_path):
+    with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+        archive.write(save("made.bin"), "made.bin")
+    append_rows(tmp_path / "made.zip", tmp_path / "more.bin", more, member="made.bin")
+    assert read_embedding(tmp_path / "more.bin").words == made.words + more.words
+    assert verify(tmp_path / "made.zip", tmp_path / "more.bin", member="made.bin").ok
+
+
+def test_a_word_the_file_has_already_is_refused(save, tmp_path):
+    again = Embedding(["new", "x"], np.ones((2, 7)))
+    for suffix in SUFFIXES:
+        with pytest.raises(InputError, match="has a row for 'x' already"):
+            append_rows(save(f"made.{suffix}"), tmp_path / "more", again)
+    assert not (tmp_path / "more").exists()
+
+
+def test_rows_that_do_not_fit_are_refused(save, tmp_path):
+    path = save("made.bin")
+    with pytest.raises(InputError, match=r"have 2 dimensions, those of .* have 7"):
+        append_rows(path, tmp_path / "more", Embedding(["new"], np.ones((1, 2))))
+    with pytest.raises(InputError, match="vector of 'new' holds NaN"):
+        append_rows(path, tmp_path / "more", Embedding(["new"], np.full((1, 7), np.nan)))
+    with pytest.raises(InputError, match="'a b' is empty, too long or holds white space"):
+        append_rows(path, tmp_path / "more", Embedding(["a b"], np.ones((1, 7))))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_damaged_original_leaves_nothing_behind(save, more, tmp_path):
+    path = save("made.bin")
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(FormatError, match="holds 11 whole rows"):
+        append_rows(path, tmp_path / "more", more)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# 60
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+def test_the_result_may_not_be_the_original_by_any_name(save, more, tmp_path, link):
+    path = save("made.bin")
+    before = path.read_bytes()
+    target = tmp_path / "link.bin"
+    if link == "same":
+        target = path
+    elif link == "symbolic":
+        target.symlink_to(path)
+    else:
+        target.hardlink_to(path)
+    with pytest.raises(InputError, match=r"is the original .* itself"):
+        append_rows(path, target, more, overwrite=True)
+    assert path.read_bytes() == before
+
+
+# 24
+def test_an_original_that_changes_meanwhile_leaves_no_result(save, more, tmp_path, monkeypatch):
+    path = save("made.bin")
+    check = Source.check_unchanged
+
+    def changed(source: Source) -> None:
+        with path.open("ab") as file:
+            file.write(b"x")
+        check(source)
+
+    monkeypatch.setattr(Source, "check_unchanged", changed)
+    with pytest.raises(FormatError, match="changed while it was being read"):
+        append_rows(path, tmp_path / "more.bin", more)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_one_altered_bit_of_a_known_row_is_found_by_word(save, made, more, tmp_path, suffix):
+    original = save(f"made.{suffix}")
+    altered = made.vectors.copy()
+    altered.view(np.uint32)[5, 3] ^= 1
+    write_embedding(Embedding(made.words, altered), tmp_path / f"altered.{suffix}")
+    append_rows(tmp_path / f"altered.{suffix}", tmp_path / f"more.{suffix}", more)
+    proof = verify(original, tmp_path / f"more.{suffix}")
+    assert not proof.ok
+    assert proof.differing_word == "a-b"
+    assert proof.difference is not None
+    assert "a-b" in proof.difference
+    if suffix in ("bin", "vec", "glove"):
+        assert proof.offset is not None
+        row = original.read_bytes().index(b"a-b ")
+        assert row < proof.offset < row + 90
+
+
+def test_a_missing_row_fails_verification(save, made, tmp_path):
+    for suffix in SUFFIXES:
+        short = tmp_path / f"short.{suffix}"
+        write_embedding(made.subset(made.words[:-1]), short)
+        assert not verify(save(f"made.{suffix}"), short).ok
+
+
+def test_files_of_two_formats_or_sizes_are_not_alike(save, tmp_path):
+    with pytest.raises(InputError, match=r"is word2vec-binary, but .* is glove"):
+        verify(save("made.bin"), save("made.glove"))
+    write_embedding(Embedding(["the"], [[1.0, 2.0]]), tmp_path / "two.bin")
+    proof = verify(tmp_path / "made.bin", tmp_path / "two.bin")
+    assert not proof.ok
+    assert proof.difference is not None
+    assert "has 7 dimensions" in proof.difference
+
+
+def test_gzip_output_is_the_same_every_time(save, more, tmp_path):
+    path = save("made.vec")
+    for name in ("a.vec.gz", "b.vec.gz"):
+        append_rows(path, tmp_path / name, more)
+    assert (tmp_path / "a.vec.gz").read_bytes() == (tmp_path / "b.vec.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.vec.gz").read_bytes()).startswith(b"15 7\nthe ")

@@ -1,0 +1,251 @@
+"""The atomic writer: old or new, whole, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vecfill import Embedding, read_embedding, write_embedding
+from vecfill.errors import InputError
+from vecfill.io import append_rows, atomic_output
+from vecfill.io import atomic as module
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_target_appears_when_the_block_ends(tmp_path):
+    with atomic_output(tmp_path / "a") as file:
+        file.write(b"new")
+        assert not (tmp_path / "a").exists()
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_failing_block_leaves_the_old_file_and_nothing_else(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), atomic_output(tmp_path / "a", overwrite=True) as file:
+        file.write(b"new")
+        raise KeyboardInterrupt
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_permissions_are_those_of_the_file_replaced_or_of_the_umask(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(0o640)
+    with atomic_output(tmp_path / "a", overwrite=True) as file:
+        file.write(b"new")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+    with atomic_output(tmp_path / "b") as file:
+        file.write(b"new")
+    (tmp_path / "c").write_bytes(b"")
+    assert (tmp_path / "b").stat().st_mode == (tmp_path / "c").stat().st_mode
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic_output(tmp_path / "link", overwrite=True) as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+# 60
+def test_an_existing_target_is_refused_unless_told(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(InputError, match=r"a exists already. Allow overwriting"):
+        write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a", format="glove")
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+# 61
+def test_a_missing_folder_is_refused_by_name(tmp_path):
+    with pytest.raises(InputError, match=r"a.vec: cannot be written: there is no folder .*nowhere"):
+        write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "nowhere" / "a.vec")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="no permission"):
+        write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a.vec")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(28, "the disk is full"), (13, "no permission in"), (30, "no permission in"), (5, "Write")],
+)
+def test_what_the_disk_objects_to_names_the_file(tmp_path, monkeypatch, number, words):
+    def fails(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    for name in ("a.bin", "a.vec.gz", "a.npz", "a.parquet", "a.safetensors", "a.arrow", "a.csv"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", fails)
+            with pytest.raises(InputError, match=f"{name}: cannot be written: .*{words}"):
+                write_embedding(Embedding(["x"], [[1.0]]), tmp_path / name)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(InputError, match=f"a.bin: cannot be written: .*{words}"):
+            write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a.bin")
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_leaves_nothing_and_keeps_the_original(tmp_path):
+    # A limit on the size of files fails in the middle of a write, as a full disk does.
+    known = Embedding(map(str, range(20_000)), np.ones((20_000, 20), dtype=np.float32))
+    write_embedding(known, tmp_path / "a.bin")
+    code = (
+        "import resource, signal, sys; import vecfill, vecfill.io, numpy\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "more = vecfill.Embedding(['new'], numpy.ones((1, 20)))\n"
+        "try: vecfill.io.append_rows(sys.argv[1], sys.argv[2], more)\n"
+        "except vecfill.errors.InputError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "a.bin", tmp_path / "b.bin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "b.bin: cannot be written: the disk is full" in done.stdout, done.stderr
+    assert names(tmp_path) == ["a.bin"]
+    assert len(read_embedding(tmp_path / "a.bin")) == 20_000
+
+
+# 62
+def test_pipes_devices_folders_and_dashes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for target, words in (
+        (tmp_path / "pipe", "pipe or a device"),
+        (Path("/dev/null"), "pipe or a device"),
+        (tmp_path, "is a directory"),
+        ("-", "'-' is not a file"),
+    ):
+        with pytest.raises(InputError, match=words), atomic_output(target, overwrite=True):
+            pass
+
+
+# 64
+def test_a_writer_killed_at_fifty_moments_leaves_the_old_or_the_new_file_whole(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(bytes([255]) * (1 << 20))
+    moments = random.Random(0)
+    n_killed = n_stale = 0
+    # One process writes on and on; it is stopped, looked at, and killed at a random moment.
+    for turn in range(50):
+        with warnings.catch_warnings():
+            # Newer Pythons warn of forks beside threads; the child only writes and is killed.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            _write_for_ever(target, turn)
+        _wait_for_a_start(tmp_path, moments.random() * 0.01)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        n_killed += 1
+        data = target.read_bytes()
+        assert len(data) == 1 << 20
+        assert len(set(data)) == 1
+        n_stale += len(names(tmp_path)) > 1
+    assert n_killed == 50
+    assert n_stale > 0, "no kill came in the middle of a write"
+    with atomic_output(target, overwrite=True) as file:
+        file.write(b"done")
+    assert names(tmp_path) == ["target"]
+
+
+def _write_for_ever(target: Path, turn: int) -> None:
+    try:
+        new = bytes([turn]) * (1 << 20)
+        while True:
+            with atomic_output(target, overwrite=True) as file:
+                for first in range(0, len(new), 1 << 16):
+                    file.write(new[first : first + (1 << 16)])
+    finally:
+        os._exit(1)
+
+
+def _wait_for_a_start(folder: Path, seconds: float) -> None:
+    """Wait until the writer has begun, then spin for a moment."""
+    while len(names(folder)) < 2:
+        pass
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def test_temporaries_of_living_writers_are_left_alone(tmp_path):
+    with atomic_output(tmp_path / "a", overwrite=True) as first:
+        first.write(b"first")
+        with atomic_output(tmp_path / "a", overwrite=True) as second:
+            second.write(b"second")
+        assert (tmp_path / "a").read_bytes() == b"second"
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_only_temporaries_of_our_own_naming_are_removed(tmp_path):
+    stale = tmp_path / ".a.vecfill-1-00.tmp"
+    others = [tmp_path / ".b.vecfill-1-00.tmp", tmp_path / ".a.swp", tmp_path / "a.tmp"]
+    for path in (stale, *others):
+        path.write_bytes(b"")
+    with atomic_output(tmp_path / "a") as file:
+        file.write(b"new")
+    assert names(tmp_path) == sorted(["a", *(path.name for path in others)])
+
+
+# 69
+def test_of_two_writers_at_once_one_wins_whole(tmp_path):
+    def write(byte: int) -> bool:
+        try:
+            with atomic_output(tmp_path / "a") as file:
+                for _ in range(50):
+                    file.write(bytes([byte]) * 10_000)
+        except InputError as error:
+            return not ("exists already" in str(error) or "someone else meanwhile" in str(error))
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        won = list(pool.map(write, range(4)))
+    assert sum(won) == 1
+    assert (tmp_path / "a").read_bytes() == bytes([won.index(True)]) * 500_000
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_target_that_appears_meanwhile_is_kept(tmp_path):
+    with (
+        pytest.raises(InputError, match="created by someone else meanwhile; theirs is kept"),
+        atomic_output(tmp_path / "a") as file,
+    ):
+        file.write(b"ours")
+        (tmp_path / "a").write_bytes(b"theirs")
+    assert (tmp_path / "a").read_bytes() == b"theirs"
+    assert names(tmp_path) == ["a"]
+
+
+def test_file_systems_without_hard_links_or_locks_will_do(tmp_path, monkeypatch):
+    def no(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "link", no)
+    monkeypatch.setattr(module, "_flock", no)
+    monkeypatch.setattr(os, "copy_file_range", no, raising=False)
+    write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a.bin")
+    append_rows(tmp_path / "a.bin", tmp_path / "b.bin", Embedding(["y"], [[2.0]]))
+    assert read_embedding(tmp_path / "b.bin").words == ("x", "y")
+    assert names(tmp_path) == ["a.bin", "b.bin"]
