@@ -244,7 +244,7 @@ def test_file_systems_without_hard_links_or_locks_will_do(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "link", no)
     monkeypatch.setattr(module, "_flock", no)
-    monkeypatch.setattr(os, "posix_fadvise", no, raising=False)
+    monkeypatch.setattr(os, "copy_file_range", no, raising=False)
     write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a.bin")
     append_rows(tmp_path / "a.bin", tmp_path / "b.bin", Embedding(["y"], [[2.0]]))
     assert read_embedding(tmp_path / "b.bin").words == ("x", "y")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.arrays import ArrayRows
-from vecfill.io.atomic import OutputFile, atomic_output
+from vecfill.io.atomic import OutputFile, atomic_output, naming
 from vecfill.io.batches import RowReader, WantedWords, check_finite, encoded, shown
 from vecfill.io.columnar import ColumnarRows, as_record_batch
 from vecfill.io.formats import Format, detected_format, named_format
@@ -31,6 +32,8 @@ from vecfill.io.writing import (
     write_safetensors,
     write_tables,
 )
+
+_COPY_BYTES = 1 << 26
 
 
 def append_rows(
@@ -114,11 +117,10 @@ def _check_added(source: Source, reader: RowReader, added: Embedding) -> None:
     check_finite(added, reader.dtype)
 
 
-def _scan(
-    source: Source, reader: RowReader, added: Embedding, file: OutputFile | None = None
-) -> None:
+def _scan(source: Source, reader: RowReader, added: Embedding) -> int:
     """Check every row of the original, and that none of the words to add is in it."""
     wanted = WantedWords(added.words)
+    n_rows = 0
     for batch in reader.batches():
         _, words = wanted.found_in(batch)
         if words:
@@ -126,8 +128,8 @@ def _scan(
                 f"{source} has a row for {shown(words[0])} already, and {len(words)} of the words "
                 "to add in the same piece of the file. Add only words that it lacks."
             )
-        if file is not None:
-            file.start_writing_back()
+        n_rows += len(batch)
+    return n_rows
 
 
 def _copy_and_append(
@@ -144,16 +146,13 @@ def _copy_and_append(
             out.write(_new_header(source.head[:body], n_known + len(added)))
         else:
             body = 0
-        if isinstance(reader, ColumnarRows):
+        out.flush()
+        plain = source.container == "plain" and Path(target).suffix.lower() != ".gz"
+        # Copying and checking are both bound by memory and disk, and neither needs the lock.
+        with ThreadPoolExecutor(1) as pool:
+            copying = pool.submit(_copy_body, source, body, file if plain else out, plain)
             _scan(source, reader, added)
-            source.copy_to = 0, out.write
-            with source.stream() as stream:
-                while stream.read(1 << 20):
-                    file.start_writing_back()
-        else:
-            source.copy_to = body, out.write
-            _scan(source, reader, added, file)
-        source.copy_to = None
+            copying.result()
         out.writelines(_appended(source, reader, added))
 
 
@@ -161,6 +160,44 @@ def _new_header(old: bytes, n_rows: int) -> bytes:
     """Return the header with another count, and with the BOM and line ending it had."""
     counted = re.sub(rb"[0-9]+", str(n_rows).encode("ascii"), old.removeprefix(BOM), count=1)
     return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")
+
+
+def _copy_body(source: Source, body: int, out: Any, plain: bool) -> None:
+    if not plain:
+        with source.stream() as stream:
+            stream.read(body)
+            while block := stream.read(1 << 22):
+                out.write(block)
+        return
+    with source.path.open("rb", buffering=0) as original:
+        _copy_inside_kernel(original.fileno(), body, out, source.size)
+
+
+def _copy_inside_kernel(original: int, start: int, out: OutputFile, size: int) -> None:
+    place = start
+    copy = getattr(os, "copy_file_range", None)
+    while place < size and copy is not None:
+        try:
+            n_copied = copy(original, out.fileno(), min(_COPY_BYTES, size - place), place)
+        except OSError as error:
+            if error.errno in _NOT_HERE:
+                break
+            with naming(out.target):
+                raise
+        if n_copied == 0:
+            break
+        place += n_copied
+        out.start_writing_back()
+    while place < size:
+        block = os.pread(original, min(1 << 22, size - place), place)
+        if not block:
+            break  # the file shrank; the check for changes will say so
+        out.write(block)
+        place += len(block)
+
+
+_NOT_HERE = (1, 18, 22, 25, 38, 95)
+"""EPERM, EXDEV, EINVAL, ENOTTY, ENOSYS, EOPNOTSUPP: file systems between which it cannot copy."""
 
 
 def _appended(source: Source, reader: RowReader, added: Embedding) -> Iterator[bytes]:

@@ -28,7 +28,6 @@ else:
 
 _MARK = ".vecfill-"
 _ENDING = ".tmp"
-_WRITE_BACK_BYTES = 1 << 26
 
 
 class OutputFile(io.RawIOBase):
@@ -64,8 +63,6 @@ class OutputFile(io.RawIOBase):
         """Let the disk begin with what was written, so that less is left to wait for at the end."""
         if hasattr(os, "posix_fadvise"):
             place = self.tell()
-            if place - self._written_back < _WRITE_BACK_BYTES:
-                return
             # The advice drops pages that are clean, and starts writing those that are not.
             with contextlib.suppress(OSError):
                 n_new = place - self._written_back

@@ -12,7 +12,6 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Protocol, cast
@@ -49,7 +48,6 @@ class Source:
         self.path = Path(path)
         self._file = _opened(self.path)
         self._spool: BinaryIO | None = None
-        self.copy_to: tuple[int, Callable[[memoryview], object]] | None = None
         self.container: Literal["plain", "gzip", "zip"] = "plain"
         self.member = member
         try:
@@ -103,11 +101,7 @@ class Source:
         return FormatError(f"{self}: {problem}")
 
     def stream(self) -> ByteStream:
-        """Return the content from its beginning, to be read once, in order.
-
-        Where `copy_to` is set, what is read goes there too, from that offset on: bytes that are
-        looked at and copied in one pass are still in the processor's cache.
-        """
+        """Return the content from its beginning, to be read once, in order."""
         if self.container == "plain":
             return ByteStream(self, open(self.path, "rb", buffering=0))  # noqa: PTH123
         if self.container == "gzip":
@@ -234,7 +228,6 @@ class ByteStream(io.RawIOBase):
         self._source = source
         self._file = file
         self._archive = archive
-        self._copy_to = source.copy_to
         self.n_read = 0
 
     def readable(self) -> bool:
@@ -260,9 +253,6 @@ class ByteStream(io.RawIOBase):
                 f"the {self._source.container} file is damaged or cut short after "
                 f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
             ) from error
-        if self._copy_to is not None:
-            offset, write = self._copy_to
-            write(view[max(0, offset - self.n_read) : filled])
         self.n_read += filled
         return filled
 
