@@ -22,6 +22,8 @@ from vecfill.errors import (
 )
 from vecfill.imputer import LatentSemanticImputer
 from vecfill.io import read_embedding, write_embedding
+from vecfill.run import Run, evaluate, impute
+from vecfill.settings import Setting
 
 __version__ = "0.1.0"
 
@@ -33,7 +35,11 @@ __all__ = [
     "LatentSemanticImputer",
     "MissingExtraError",
     "NoSignalError",
+    "Run",
+    "Setting",
     "VecfillError",
+    "evaluate",
+    "impute",
     "read_embedding",
     "write_embedding",
 ]
