@@ -21,6 +21,9 @@ $(DEV): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[dev]'
 	@if test -d .git; then mkdir -p .git/hooks && printf '#!/bin/sh\nexec make check\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; fi
+	@# The tests of pages want a browser; they are skipped where there is none.
+	@if test "$$(id -u)" = 0 && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
+	  (apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 || true; fi
 	@touch $(CORE) $@
 
 setup: $(DEV) ## a virtual environment with everything, and the git hook
@@ -44,8 +47,8 @@ test-all: $(DEV) ## all tests
 bench: $(DEV) ## benchmarks, saved under benchmarks/results
 	$(BIN)/python benchmarks/run.py
 
-demo: $(CORE) ## the main job on a small sample
-	$(BIN)/python examples/demo.py
+demo: $(CORE) ## the main job on the bundled sample
+	$(BIN)/python -m vecfill.demo build/demo --overwrite
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

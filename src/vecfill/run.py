@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,23 @@ class Run:
         rest = np.linalg.norm(self.imputation.vectors - trend.values[~self.is_known], axis=1)
         total = way + rest
         return np.divide(way, total, out=np.ones(n_unknown), where=total > 0)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        heldout: HeldoutReport | None = None,
+        coordinates: Mapping[str, Sequence[float]] | np.ndarray | None = None,
+        title: str = "Imputed vectors",
+        overwrite: bool = False,
+    ) -> None:
+        """Write one self-contained HTML page on this run; `vecfill.views.report` tells more."""
+        # Imported when asked for: most runs draw nothing.
+        from vecfill.views.report import write_report  # noqa: PLC0415
+
+        write_report(
+            self, path, heldout=heldout, coordinates=coordinates, title=title, overwrite=overwrite
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and manifests."""

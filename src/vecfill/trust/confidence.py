@@ -241,7 +241,7 @@ def learn_confidence(
     )
 
 
-def suspicious_rows(hidden: Hidden, *, most: int = 20) -> np.ndarray:
+def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
     """Return places in `hidden` of known rows that their imputation contradicts, worst first.
 
     Such a row is expected to be imputed well, and yet its own vector points elsewhere: often a
@@ -263,7 +263,7 @@ def suspicious_rows(hidden: Hidden, *, most: int = 20) -> np.ndarray:
     centred = hidden.scores.centred_cosine
     expected = _cross_fitted(ranks, centred, hidden.fold)
     surprise = centred - expected
-    # Far below what rows like it reach: two and a half robust deviations, and no likeness at all.
+    # Far below what rows like it reach: two robust deviations, and little likeness at all.
     middle = np.median(surprise)
     deviation = 1.4826 * np.median(np.abs(surprise - middle))
     is_odd = (surprise < middle - 2.0 * deviation) & (centred < 0.5 * np.median(centred))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -128,12 +129,16 @@ class HeldoutReport:
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
     """Return a percentile bootstrap interval of the mean; the same for the same values."""
-    rng = np.random.default_rng(0)
-    # Resampling rows is drawing how often each is taken.
-    counts = rng.multinomial(values.size, np.full(values.size, 1 / values.size), N_BOOTSTRAPS)
-    means = counts @ values / values.size
+    means = _resamples(values.size) @ values / values.size
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=1)
+def _resamples(n_rows: int) -> np.ndarray:
+    """Return how often each row is taken in each resample; all measures share the draws."""
+    rng = np.random.default_rng(0)
+    return rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), N_BOOTSTRAPS).astype(np.float32)
 
 
 def evaluate_rows(

@@ -1,0 +1,127 @@
+"""The whole job on the bundled sample: match, evaluate, impute, explain, write, verify, show."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vecfill.embedding import Embedding
+from vecfill.errors import VecfillError
+from vecfill.inputs.names import match_names
+from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
+from vecfill.io.tables import read_table
+from vecfill.run import Run, evaluate, impute
+from vecfill.sample import CITIES, VECTORS
+from vecfill.trust.heldout import HeldoutReport
+
+FOLDS = 2
+"""Each known city is hidden once, half of them at a time: `evaluate` by itself takes five folds."""
+
+EXPLAINED = ("Fort Worth", "Mülheim", "Addis Ababa")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found, and where it wrote."""
+
+    run: Run
+    heldout: HeldoutReport
+    verification: Verification
+    enriched: Path
+    page: Path
+
+
+def run_demo(
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    say: Callable[[str], object] = print,
+) -> Demo:
+    """Impute vectors of the cities that GloVe lacks, and write everything into a folder.
+
+    The folder is made if there is none; files of an earlier demo are kept unless `overwrite`.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for source in (CITIES, VECTORS):
+        with source.open("rb") as old, atomic_output(place / source.name, overwrite=overwrite) as f:
+            shutil.copyfileobj(old, f)
+    table, base = place / CITIES.name, read_embedding(place / VECTORS.name)
+
+    places = read_table(table).to_pydict()
+    matches = match_names(places["name"], base.words)
+    say(
+        f"1. Names. {len(places['name']):,} cities; {len(matches.words):,} have a word in GloVe, "
+        f"{len(matches.unmatched):,} have none."
+    )
+
+    say(
+        f"2. Proof. Hiding known cities ({FOLDS} folds) and imputing them, beside other methods ..."
+    )
+    heldout = evaluate(table, base, matches=matches, folds=FOLDS, standardize=True)
+    say(_indented(str(heldout)))
+
+    run = impute(table, base, matches=matches, method=heldout.chosen, standardize=True)
+    say(f"3. Vectors. {len(run.embedding):,} cities imputed: {run.setting}.")
+    if run.confidence is not None:
+        say(
+            f"   Lower bounds aimed at {run.confidence.level:.0%} of cases held for "
+            f"{run.confidence.coverage:.1%} of the hidden cities."
+        )
+
+    say("4. Why. What three of them are made of:")
+    for name in EXPLAINED:
+        say(_indented(str(run.explain(name, n=4))))
+
+    doubts = ", ".join(f"{doubt.entity} ({doubt.word})" for doubt in run.suspicious[:12])
+    say(f"5. Doubts. Known cities that their neighbours contradict: {doubts} ...")
+    say("   Some are other words, some rare spellings. Exclude them (exclude=) or give aliases.")
+
+    enriched = place / "glove-cities-enriched.bin"
+    append_rows(place / VECTORS.name, enriched, _as_words(run, base), overwrite=overwrite)
+    proof = verify(place / VECTORS.name, enriched)
+    same = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
+    say(f"6. File. {proof.n_known:,} known rows {same}; {proof.n_added:,} rows added.")
+
+    page = place / "report.html"
+    lies = zip(places["longitude"], places["latitude"], strict=True)
+    on_map = {name: (float(x), float(y)) for name, (x, y) in zip(places["name"], lies, strict=True)}
+    run.report(page, heldout=heldout, coordinates=on_map, title="Cities", overwrite=overwrite)
+    say(f"7. Page. Open {page} in a browser.")
+    say(f"   The enriched embedding is {enriched}.")
+    return Demo(run, heldout, proof, enriched, page)
+
+
+def _as_words(run: Run, base: Embedding) -> Embedding:
+    """Return the imputed cities under words in GloVe's style: lower case, hyphens for spaces."""
+    taken, words = set(base.words), []
+    for name in run.embedding.words:
+        word = name.lower().replace(" ", "-")
+        words.append(word if word not in taken else name.replace(" ", "_"))
+        taken.add(words[-1])
+    return Embedding(words, run.embedding.vectors)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"   {line}" for line in text.splitlines())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo from a shell: ``python -m vecfill.demo [DIR]``."""
+    parser = argparse.ArgumentParser(prog="vecfill demo", description=__doc__)
+    parser.add_argument("folder", nargs="?", default="vecfill-demo")
+    parser.add_argument("--overwrite", action="store_true", help="replace files of an earlier demo")
+    asked = parser.parse_args(arguments)
+    try:
+        run_demo(asked.folder, overwrite=asked.overwrite)
+    except VecfillError as error:
+        parser.exit(1, f"vecfill demo: {error}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

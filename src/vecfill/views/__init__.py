@@ -1,0 +1,1 @@
+"""Numbers -> pictures: a page for a browser, figures for papers."""

@@ -1,0 +1,349 @@
+"""A run -> the plain values that its page shows, of bounded size and cost.
+
+Numbers that the page only rounds are sent as whole thousandths, which keeps it small. Entities go
+in the order of their confidence, so that whatever is bounded is there for the best of them.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import numpy as np
+
+from vecfill.embedding import Embedding, printable
+from vecfill.errors import InputError
+from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.prepared import Domain
+from vecfill.settings import Imputation, Setting
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.heldout import HeldoutReport
+from vecfill.trust.scores import RowScores, unit
+
+MOST_EXPLAINED = 2000
+MOST_EXPLAINED_OF_MANY = 200
+"""Where an explanation is an iteration, not a look into a factorisation."""
+MANY_UNKNOWN = 20_000
+MOST_WITH_NEAREST = 20_000
+MOST_PRODUCTS = 5e10
+"""Multiplications that the search for nearest known entities may take."""
+MOST_POINTS = 20_000
+MOST_MATCHES = 5000
+MOST_LISTED = 2000
+N_NEAREST = 5
+N_CONTRIBUTORS = 8
+N_BINS = 20
+N_RELIABILITY_BINS = 10
+GRID = 9999
+
+MEASURES = ("centred_cosine", "mrr", "hits_at_10")
+
+Coordinates = Mapping[str, Sequence[float]] | np.ndarray
+"""Two numbers for each entity: by name, or a row for each row of the table."""
+
+
+class Suspected(Protocol):
+    """A known entity that its neighbours contradict."""
+
+    @property
+    def entity(self) -> str: ...
+    @property
+    def word(self) -> str: ...
+    @property
+    def centred_cosine(self) -> float: ...
+
+
+class Reported(Protocol):
+    """What a page needs of a `vecfill.Run`, which stands above this module."""
+
+    # ruff: noqa: D102
+    @property
+    def embedding(self) -> Embedding: ...
+    @property
+    def known(self) -> Embedding: ...
+    @property
+    def matches(self) -> MatchReport: ...
+    @property
+    def setting(self) -> Setting: ...
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def confidence(self) -> Confidence | None: ...
+    @property
+    def heldout(self) -> RowScores | None: ...
+    @property
+    def suspicious(self) -> Sequence[Suspected]: ...
+    @property
+    def abstained(self) -> tuple[str, ...]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def is_known(self) -> np.ndarray: ...
+    @property
+    def imputation(self) -> Imputation: ...
+    def contributions(self, places: Iterable[int]) -> np.ndarray: ...
+    def trend_shares(self) -> np.ndarray: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def page_data(
+    run: Reported,
+    *,
+    heldout: HeldoutReport | None = None,
+    coordinates: Coordinates | None = None,
+) -> dict[str, Any]:
+    """Return everything that the page of a run shows, as plain values."""
+    order = _by_confidence(run)
+    places = _places(run)[order]
+    return {
+        "version": version("vecfill"),
+        "python": platform.python_version(),
+        "n_known": len(run.known),
+        "n_imputed": len(run.embedding),
+        "n_abstained": len(run.abstained),
+        "n_dims": run.embedding.n_dims,
+        "domain": f"{len(run.domain)} entities, {len(run.domain.columns)} columns",
+        "setting": run.setting.to_dict(),
+        "setting_text": str(run.setting),
+        "residual": float(run.imputation.relative_residual),
+        "means": None if run.heldout is None else run.heldout.means(),
+        "verdict": verdict(run, heldout),
+        "heldout": _comparison(heldout),
+        "confidence": _calibration(run.confidence),
+        "known": [printable(word) for word in run.known.words],
+        "entities": _entities(run, order, places),
+        "map": _map(run, order, coordinates),
+        "matches": _matches(run.matches),
+        "suspicious": [
+            [printable(s.entity), printable(s.word), round(float(s.centred_cosine), 3)]
+            for s in run.suspicious
+        ],
+        "abstained": [printable(name) for name in run.abstained[:MOST_LISTED]],
+        "notes": [printable(note) for note in run.notes],
+    }
+
+
+def verdict(run: Reported, heldout: HeldoutReport | None) -> dict[str, Any]:
+    """Return a word for how it went (good, none, unchecked) and a sentence."""
+    if len(run.embedding) == 0 and not run.abstained:
+        return {"kind": "unchecked", "text": "Every entity is known; there was nothing to impute."}
+    if heldout is not None:
+        return {"kind": "good" if heldout.has_signal else "none", "text": heldout.verdict}
+    if run.heldout is None:
+        text = "Too few entities are known to hide some and check; take these vectors on faith."
+        return {"kind": "unchecked", "text": text}
+    means = run.heldout.means()
+    p_value = run.to_dict()["p_value"]
+    if means["centred_cosine"] <= 0 or (p_value is not None and p_value >= 1e-3):
+        text = "The domain carries no signal about this embedding: hidden vectors came back no "
+        return {"kind": "none", "text": text + "nearer than chance would bring them."}
+    return {
+        "kind": "good",
+        "text": "Imputation works here: hidden known vectors came back with a centred cosine of "
+        f"{means['centred_cosine']:.2f} (the mean of the known vectors has 0).",
+    }
+
+
+def _by_confidence(run: Reported) -> np.ndarray:
+    if run.confidence is None:
+        return np.arange(len(run.embedding))
+    return np.argsort(-run.confidence.values, kind="stable")
+
+
+def _places(run: Reported) -> np.ndarray:
+    """Return where the imputed entities stand among all unknown ones, left out or not."""
+    names = [run.domain.entities[row] for row in np.flatnonzero(~run.is_known)]
+    place = {name: number for number, name in enumerate(names)}
+    return np.array([place[word] for word in run.embedding.words], np.int64)
+
+
+def _thousandths(values: np.ndarray) -> list[int]:
+    return np.round(np.asarray(values, np.float64) * 1000).astype(np.int64).tolist()
+
+
+def _comparison(heldout: HeldoutReport | None) -> dict[str, Any] | None:
+    if heldout is None:
+        return None
+    means = heldout.methods
+    methods = []
+    for name in sorted(means, key=lambda each: -means[each]["mrr"]):
+        values = {}
+        for measure in MEASURES:
+            low, high = heldout.interval(name, measure)
+            values[measure] = [round(v, 4) for v in (means[name][measure], low, high)]
+        methods.append({"name": name, **values})
+    return {
+        "methods": methods,
+        "folds": heldout.folds,
+        "n_hidden": int(heldout.scores["auto"].mrr.size),
+        "p_value": heldout.p_value,
+    }
+
+
+def _calibration(confidence: Confidence | None) -> dict[str, Any] | None:
+    if confidence is None:
+        return None
+    counts, edges = np.histogram(confidence.values, bins=N_BINS, range=(0.0, 1.0))
+    return {
+        "level": confidence.level,
+        "coverage": round(float(confidence.coverage), 4),
+        "counts": counts.tolist(),
+        "edges": np.round(edges, 4).tolist(),
+        "bins": reliability_bins(confidence.expected, confidence.actual),
+    }
+
+
+def reliability_bins(
+    expected: np.ndarray, actual: np.ndarray, n_bins: int = N_RELIABILITY_BINS
+) -> list[dict[str, float]]:
+    """Return bins of equally many hidden rows: what was expected of them, what came out.
+
+    `low` and `high` bound the mean of the bin at 95 %.
+
+    Examples
+    --------
+    >>> found = reliability_bins(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0.2, 0.8, 1.0]), 2)
+    >>> [(one["n"], round(one["expected"], 2), round(one["actual"], 2)) for one in found]
+    [(2, 0.15, 0.1), (2, 0.85, 0.9)]
+    """
+    order = np.argsort(expected, kind="stable")
+    bins = []
+    for rows in np.array_split(order, min(n_bins, max(1, order.size))):
+        if rows.size == 0:
+            continue
+        mean = float(actual[rows].mean())
+        spread = 1.96 * float(actual[rows].std()) / np.sqrt(rows.size)
+        bins.append(
+            {
+                "n": int(rows.size),
+                "expected": round(float(expected[rows].mean()), 4),
+                "actual": round(mean, 4),
+                "low": round(mean - spread, 4),
+                "high": round(mean + spread, 4),
+            }
+        )
+    return bins
+
+
+def _entities(run: Reported, order: np.ndarray, places: np.ndarray) -> dict[str, Any]:
+    words = run.embedding.words
+    found: dict[str, Any] = {"name": [printable(words[row]) for row in order]}
+    if run.confidence is not None:
+        found["confidence"] = _thousandths(run.confidence.values[order])
+        found["lower"] = _thousandths(run.confidence.lower_bound[order])
+    found["trend"] = _thousandths(run.trend_shares()[places]) if places.size else []
+    found.update(_nearest(run, order))
+    found.update(_contributors(run, places))
+    return found
+
+
+def _nearest(run: Reported, order: np.ndarray) -> dict[str, Any]:
+    """Return the nearest known entities by cosine, as places, and their cosines."""
+    known = unit(run.known.vectors.astype(np.float32))
+    n_known = len(known)
+    n_rows = min(order.size, MOST_WITH_NEAREST, int(MOST_PRODUCTS / max(1, known.size)))
+    n_nearest = min(N_NEAREST, n_known)
+    nearest, cosines = [], []
+    for start in range(0, n_rows, 512):
+        rows = order[start : min(start + 512, n_rows)]
+        likeness = unit(run.embedding.vectors[rows].astype(np.float32)) @ known.T
+        best = np.argpartition(-likeness, n_nearest - 1, axis=1)[:, :n_nearest]
+        value = np.take_along_axis(likeness, best, axis=1)
+        inner = np.argsort(-value, axis=1, kind="stable")
+        nearest += np.take_along_axis(best, inner, axis=1).tolist()
+        cosines += [_thousandths(row) for row in np.take_along_axis(value, inner, axis=1)]
+    return {"nearest": nearest, "cosine": cosines}
+
+
+def _contributors(run: Reported, places: np.ndarray) -> dict[str, Any]:
+    """Return the largest shares of known entities; what is missing to 1000 is all the others."""
+    n_unknown = int((~run.is_known).sum())
+    most = MOST_EXPLAINED if n_unknown <= MANY_UNKNOWN else MOST_EXPLAINED_OF_MANY
+    contributors, shares = [], []
+    for start in range(0, min(places.size, most), 256):
+        block = run.contributions(places[start : min(start + 256, most)])
+        best = np.argsort(-block, axis=1, kind="stable")[:, :N_CONTRIBUTORS]
+        for row, columns in zip(block, best, strict=True):
+            listed = columns[row[columns] >= 0.0005]
+            parts = _thousandths(row[listed])
+            # Rounding up may exceed the whole; the largest share can spare it.
+            parts[0] -= max(0, sum(parts) - 1000)
+            contributors.append(listed.tolist())
+            shares.append(parts)
+    return {"contributors": contributors, "shares": shares}
+
+
+def _map(run: Reported, order: np.ndarray, coordinates: Coordinates | None) -> dict[str, Any]:
+    known, imputed = _points(run, coordinates)
+    imputed = imputed[order]
+    shown_known = _evenly(np.flatnonzero(np.isfinite(known).all(axis=1)))
+    shown = np.flatnonzero(np.isfinite(imputed).all(axis=1))[:MOST_POINTS]
+    both = np.vstack([known[shown_known], imputed[shown]])
+    if not both.size:
+        return {"kind": "none", "known": [], "imputed": [], "aspect": 1.0}
+    low = both.min(axis=0)
+    span = both.max(axis=0) - low
+    size = float(span.max()) or 1.0
+    grid = np.round((both - low) / size * GRID).astype(np.int64)
+    return {
+        "kind": "principal components" if coordinates is None else "given",
+        "known": np.column_stack([shown_known, grid[: shown_known.size]]).ravel().tolist(),
+        "imputed": np.column_stack([shown, grid[shown_known.size :]]).ravel().tolist(),
+        "width": int(grid[:, 0].max()),
+        "height": int(grid[:, 1].max()),
+    }
+
+
+def _evenly(rows: np.ndarray) -> np.ndarray:
+    step = max(1, int(np.ceil(rows.size / MOST_POINTS)))
+    return rows[::step]
+
+
+def _points(run: Reported, coordinates: Coordinates | None) -> tuple[np.ndarray, np.ndarray]:
+    if coordinates is None:
+        known = run.known.vectors.astype(np.float64)
+        centre = known.mean(axis=0)
+        _, axes = np.linalg.eigh((known - centre).T @ (known - centre))
+        two = axes[:, ::-1][:, :2]
+        if two.shape[1] < 2:
+            two = np.hstack([two, np.zeros((len(two), 1))])
+        return (known - centre) @ two, (run.embedding.vectors.astype(np.float64) - centre) @ two
+    if isinstance(coordinates, Mapping):
+        table = {str(name): tuple(place) for name, place in coordinates.items()}
+    else:
+        places = np.asarray(coordinates, np.float64)
+        if places.shape != (len(run.domain), 2):
+            raise InputError(
+                f"coordinates have shape {places.shape}; the table has {len(run.domain)} entities. "
+                f"Pass shape ({len(run.domain)}, 2), or two numbers by entity name."
+            )
+        table = dict(zip(run.domain.entities, map(tuple, places.tolist()), strict=True))
+    nowhere = (np.nan, np.nan)
+
+    def of(words: tuple[str, ...]) -> np.ndarray:
+        found = np.array([table.get(word, nowhere) for word in words], np.float64)
+        if found.shape[1:] not in ((2,), ()):
+            raise InputError("Each entity's coordinates must be two numbers.")
+        return found.reshape(-1, 2)
+
+    return of(run.known.words), of(run.embedding.words)
+
+
+def _matches(report: MatchReport) -> dict[str, Any]:
+    """Return how names were matched, the loosest first: those deserve a look."""
+    rank = {"alias": 0, "loose": 1, "excluded": 2, "case": 3, "exact": 4}
+    listed = sorted(
+        (m for m in report.matches if m.how != "none"), key=lambda m: rank.get(m.how, 5)
+    )
+    return {
+        "level": report.level,
+        "n_words": report.n_words,
+        "counts": report.counts,
+        "n_listed": len(listed),
+        "rows": [
+            [printable(m.entity), "" if m.word is None else printable(m.word), m.how]
+            for m in listed[:MOST_MATCHES]
+        ],
+    }

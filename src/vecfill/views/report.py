@@ -1,0 +1,80 @@
+"""A run -> one HTML page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.resources import files
+from typing import Any
+
+from vecfill.io import atomic_output
+from vecfill.trust.heldout import HeldoutReport
+from vecfill.views.page_data import Coordinates, Reported, page_data
+
+STYLES = ("page.css",)
+SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "page.js")
+"""In the order in which they need each other."""
+
+
+def write_report(
+    run: Reported,
+    path: str | os.PathLike[str],
+    *,
+    heldout: HeldoutReport | None = None,
+    coordinates: Coordinates | None = None,
+    title: str = "Imputed vectors",
+    overwrite: bool = False,
+) -> None:
+    """Write the page of a run: one file, no network, light and dark.
+
+    Contributions are shown for the 2,000 imputed entities of highest confidence (200 if more than
+    20,000 are unknown), nearest known entities for 20,000; the page says so where it applies.
+
+    Parameters
+    ----------
+    run
+        What `vecfill.impute` returned.
+    path
+        Where to; an existing file is kept unless `overwrite`.
+    heldout
+        What `vecfill.evaluate` returned, for the comparison with other methods.
+    coordinates
+        Where entities lie on the map: two numbers by name, or a row for each row of the table. By
+        default the two leading principal components of the known vectors.
+    title
+        What the page is called.
+    overwrite
+        Whether an existing file may be replaced.
+    """
+    data = page_data(run, heldout=heldout, coordinates=coordinates)
+    data["title"] = title
+    with atomic_output(path, overwrite=overwrite) as file:
+        file.write(page(data).encode("utf-8"))
+
+
+def page(data: dict[str, Any]) -> str:
+    """Return the page that shows some data; styles and scripts are part of it.
+
+    Examples
+    --------
+    >>> "</script><b>" in page({"title": "</script><b>"})
+    False
+    """
+    assets = files("vecfill.views") / "assets"
+
+    def text(names: tuple[str, ...]) -> str:
+        return "\n".join((assets / name).read_text(encoding="utf-8") for name in names)
+
+    # With no "<" left in it, nothing in the data can end the script element or start another.
+    values = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    parts = {
+        "/*STYLES*/": text(STYLES),
+        "/*SCRIPTS*/": text(SCRIPTS),
+        "/*DATA*/": values.replace("<", "\\u003c").replace("\u2028", "\\u2028"),
+    }
+    whole = (assets / "page.html").read_text(encoding="utf-8")
+    # The data goes in last: a mark inside it stays what it is.
+    for mark, content in parts.items():
+        before, _, after = whole.partition(mark)
+        whole = before + content + after
+    return whole
