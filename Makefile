@@ -49,7 +49,7 @@ test-all: $(DEV) $(LAB) ## all tests
 bench: $(DEV) ## benchmarks, saved under benchmarks/results
 	$(BIN)/python benchmarks/run.py
 
-experiments: $(LAB) ## the paper's experiments, all of them (about 75 minutes)
+experiments: $(LAB) ## the paper's experiments, all of them (about an hour)
 	$(BIN)/python experiments/run.py all
 
 demo: $(CORE) ## the main job on a small sample

@@ -42,7 +42,7 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     rate = float(spectra["unknown block"][0])
     tables = {
         "Eigenvalue moduli": table,
-        "Ten random starts: how far apart, relative to the fixed point": starts,
+        "Random starts: how far apart, relative to the fixed point": starts,
     }
     metrics = {
         "moduli": spectra,
