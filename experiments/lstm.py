@@ -128,6 +128,8 @@ def _epoch(
 
 def _descend(parameters: list[nn.Parameter], rate: float, max_norm: float) -> None:
     """Take one step of gradient descent, the gradient's length cut at `max_norm`."""
+    # A group of words that a piece of text does not use gets no gradient.
+    parameters = [p for p in parameters if p.grad is not None]
     with torch.no_grad():
         gradients = [p.grad.coalesce() if p.grad.is_sparse else p.grad for p in parameters]
         squares = [(g.values() if g.is_sparse else g).square().sum() for g in gradients]

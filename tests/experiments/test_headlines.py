@@ -52,3 +52,12 @@ def test_the_same_seed_trains_the_same_model():
     first, second = lstm.train(task), lstm.train(task)
     assert first["test"] == second["test"]
     assert len(first["epochs"]) <= RECIPE["n_epochs"]
+
+
+def test_text_without_rare_words_still_trains():
+    pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
+    lstm = importlib.import_module("lstm")
+    stream = np.random.default_rng(0).integers(3, size=400)
+    recipe = RECIPE | {"cutoffs": [4, 10]}
+    task = lstm.Task("random", 1, np.full((20, 6), np.nan), stream, stream, stream, recipe)
+    assert lstm.train(task)["test"] < 20
