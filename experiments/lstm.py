@@ -149,9 +149,6 @@ def _pieces(stream: np.ndarray, batch: int, n_steps: int) -> Any:
 
 
 def _filled(vectors: np.ndarray, std: float, seed: int) -> torch.Tensor:
-    """Words without a vector start from noise."""
-    missing = np.isnan(vectors[:, 0])
-    filled = vectors.astype(np.float32)
-    rng = np.random.default_rng(seed)
-    filled[missing] = rng.normal(0.0, std, size=(int(missing.sum()), vectors.shape[1]))
-    return torch.from_numpy(filled)
+    """Words without a vector start from noise, a word from the same noise under every start."""
+    noise = np.random.default_rng(seed).normal(0.0, std, size=vectors.shape)
+    return torch.from_numpy(np.where(np.isnan(vectors), noise, vectors).astype(np.float32))

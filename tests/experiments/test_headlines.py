@@ -61,3 +61,13 @@ def test_text_without_rare_words_still_trains():
     recipe = RECIPE | {"cutoffs": [4, 10]}
     task = lstm.Task("random", 1, np.full((20, 6), np.nan), stream, stream, stream, recipe)
     assert lstm.train(task)["test"] < 20
+
+
+def test_a_word_without_a_vector_gets_the_same_noise_under_every_start():
+    pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
+    lstm = importlib.import_module("lstm")
+    nothing = np.full((3, 2), np.nan)
+    something = np.array([[1.0, 2.0], [np.nan, np.nan], [np.nan, np.nan]])
+    first, second = (lstm._filled(rows, 0.3, seed=0) for rows in (nothing, something))
+    assert second[0].tolist() == [1.0, 2.0]
+    assert (first[1:] == second[1:]).all()
