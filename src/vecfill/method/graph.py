@@ -8,14 +8,18 @@ a copy and not a mix.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
+from vecfill.method.cells import cells_of
 from vecfill.method.distances import Rows, well_scaled
 from vecfill.method.duplicates import DistinctRows, distinct_rows
 from vecfill.method.neighbors import Neighbors, exact_neighbors
 from vecfill.method.tree import Tree, minimum_spanning_tree, tree_of_distances
+
+CELLS_FROM = 6000
+"""Rows from which grouping them in cells pays for itself."""
 
 
 @compiled
@@ -119,20 +123,28 @@ def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
     )
 
 
+def _tree_and_lists(rows: Rows, n_nearest: int, n_jobs: int | None) -> tuple[Tree, Neighbors]:
+    """Return the tree of distinct rows and their lists of nearest rows."""
+    n_rows = rows.shape[0]
+    if n_rows == 1:
+        none = Neighbors(np.empty((1, 0), np.int32), np.empty((1, 0)), np.array([np.inf]))
+        return Tree(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)), none
+    # Cells are made once for both searches.
+    cells = None
+    if n_rows >= CELLS_FROM and not issparse(rows):
+        cells = cells_of(rows, n_jobs=n_jobs)
+    options = {"cells": cells, "n_jobs": n_jobs}
+    found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_rows - 1), **options)
+    return minimum_spanning_tree(rows, found, **options), found
+
+
 def _tree_and_nearest(rows: Rows, n_nearest: int, n_jobs: int | None) -> tuple[Tree, np.ndarray]:
     n_rows = rows.shape[0]
     distinct = distinct_rows(rows)
     if distinct is None:
-        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_rows - 1), n_jobs=n_jobs)
-        return minimum_spanning_tree(rows, found, n_jobs=n_jobs), found.indices[:, :n_nearest]
-    n_groups = distinct.first.size
-    if n_groups == 1:
-        tree = Tree(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-        found = Neighbors(np.empty((1, 0), np.int32), np.empty((1, 0)), np.array([np.inf]))
-    else:
-        rows = rows[distinct.first]
-        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_groups - 1), n_jobs=n_jobs)
-        tree = minimum_spanning_tree(rows, found, n_jobs=n_jobs)
+        tree, found = _tree_and_lists(rows, n_nearest, n_jobs)
+        return tree, found.indices[:, :n_nearest]
+    tree, found = _tree_and_lists(rows[distinct.first], n_nearest, n_jobs)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     _expanded_lists(
         distinct.group,

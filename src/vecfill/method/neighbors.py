@@ -9,6 +9,7 @@ the error looked at. So the result is that of brute force, ties broken by row nu
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._compiled import compiled
 from vecfill.method.blocks import n_threads, parallel_map, row_blocks
+from vecfill.method.cell_neighbors import candidates_by_cells
+from vecfill.method.cells import Cells
 from vecfill.method.distances import (
     Lifted,
     Rows,
@@ -25,14 +27,13 @@ from vecfill.method.distances import (
     lifted,
     pair_distances,
     product_error,
-    squared_distance,
 )
+from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
+
+logger = logging.getLogger(__name__)
 
 TILE = 1024
 """Rows of a block: a tile of products, 4 MB, stays in the cache between product and scan."""
-
-CHUNK = 64
-"""Products compared at once with the worst kept: long enough for vector instructions."""
 
 BLOCK_ENTRIES = 4_000_000
 """Entries of a dense block of products in 64 bits: 32 MB a thread."""
@@ -50,92 +51,9 @@ class Neighbors:
     """(n_rows,) no row missing from a list is nearer than this squared distance."""
 
 
-@compiled
-def _push(values, indices, value, index):
-    """Insert into a list sorted by falling value, dropping its last."""
-    place = values.size - 1
-    while place > 0 and values[place - 1] < value:
-        values[place] = values[place - 1]
-        indices[place] = indices[place - 1]
-        place -= 1
-    values[place] = value
-    indices[place] = index
-
-
-@compiled
-def _scan_rows(products, first_row, first_column, values, indices):
-    """Keep the best columns of each row of a tile."""
-    n_rows, n_columns = products.shape
-    for row in range(n_rows):
-        me = first_row + row - first_column
-        kept, kept_indices = values[first_row + row], indices[first_row + row]
-        worst = kept[-1]
-        for start in range(0, n_columns, CHUNK):
-            stop = min(start + CHUNK, n_columns)
-            hits = 0
-            for column in range(start, stop):
-                hits |= products[row, column] > worst
-            if hits:
-                for column in range(start, stop):
-                    if products[row, column] > worst and column != me:
-                        _push(kept, kept_indices, products[row, column], first_column + column)
-                        worst = kept[-1]
-
-
-@compiled
-def _scan_columns(products, first_row, first_column, values, indices):
-    """Keep the best rows of each column of a tile, which saves the transposed product."""
-    n_rows, n_columns = products.shape
-    worst = np.empty(CHUNK, products.dtype)
-    for start in range(0, n_columns, CHUNK):
-        width = min(CHUNK, n_columns - start)
-        for t in range(width):
-            worst[t] = values[first_column + start + t, -1]
-        for row in range(n_rows):
-            chunk = products[row, start : start + width]
-            hits = 0
-            for t in range(width):
-                hits |= chunk[t] > worst[t]
-            if hits:
-                for t in range(width):
-                    if chunk[t] > worst[t]:
-                        target = first_column + start + t
-                        _push(values[target], indices[target], chunk[t], first_row + row)
-                        worst[t] = values[target, -1]
-
-
-@compiled
-def _merge(values, indices, other_values, other_indices):
-    """Merge another thread's lists into these."""
-    n_rows, n_listed = values.shape
-    for row in range(n_rows):
-        for rank in range(n_listed):
-            if other_values[row, rank] <= values[row, -1]:
-                break
-            _push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
-
-
-@compiled
-def rank_exactly(rows, first, last, indices, squared):
-    """Compute exact distances of listed candidates and sort each list by (distance, index)."""
-    n_listed = indices.shape[1]
-    for row in range(first, last):
-        for rank in range(n_listed):
-            index = indices[row, rank]
-            value = np.inf if index < 0 else squared_distance(rows[row], rows[index])
-            place = rank
-            while place > 0 and (
-                squared[row, place - 1] > value
-                or (squared[row, place - 1] == value and indices[row, place - 1] > index)
-            ):
-                squared[row, place] = squared[row, place - 1]
-                indices[row, place] = indices[row, place - 1]
-                place -= 1
-            squared[row, place] = value
-            indices[row, place] = index
-
-
-def _candidates(lift: Lifted, n_listed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _candidates_by_tiles(
+    lift: Lifted, n_listed: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_listed` largest products of each row, and of which rows they are."""
     n_rows = len(lift.points)
     # Later blocks meet more partners: first come, longest work.
@@ -151,21 +69,22 @@ def _candidates(lift: Lifted, n_listed: int, n_jobs: int | None) -> tuple[np.nda
         indices = np.full((n_rows, n_listed), -1, np.int32)
         buffer = np.empty(TILE * TILE, lift.points.dtype)
         while (columns := next_block()) is not None:
-            targets = lift.targets(columns)
+            swapped = lift.swapped(columns).T
             width = columns.stop - columns.start
             for rows in row_blocks(columns.stop, TILE):
                 height = rows.stop - rows.start
                 products = buffer[: height * width].reshape(height, width)
-                np.matmul(lift.points[rows], targets, out=products)
-                _scan_rows(products, rows.start, columns.start, values, indices)
+                np.matmul(lift.points[rows], swapped, out=products)
+                row_ids = np.arange(rows.start, rows.stop)
+                scan_rows(products, row_ids, columns.start, values, indices)
                 if rows.start != columns.start:
-                    _scan_columns(products, rows.start, columns.start, values, indices)
+                    scan_columns(products, rows.start, columns.start, values, indices)
         return values, indices
 
     n_workers = min(n_threads(n_jobs), -(-n_rows // TILE))
     (values, indices), *others = parallel_map(work, range(n_workers), n_jobs=n_jobs)
     for other in others:
-        _merge(values, indices, *other)
+        merge_lists(values, indices, *other)
     return values, indices
 
 
@@ -213,13 +132,40 @@ def _careful_neighbors(
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def _candidates(
+    rows: np.ndarray, cells: Cells | None, n_listed: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return candidates for each row, and how near a row must be to be missing from them."""
+    if cells is None:
+        lift = lifted(rows, n_jobs=n_jobs)
+        values, indices = _candidates_by_tiles(lift, n_listed, n_jobs)
+        return indices, certified_reach(lift, values[:, -1])
+    found = candidates_by_cells(cells, n_listed, n_jobs=n_jobs)
+    if found is None:
+        logger.info("cells prune too little: every pair of %d rows is looked at", len(rows))
+        found = _candidates_by_tiles(cells.lift, n_listed, n_jobs)
+    values, positions = found
+    indices, reach = np.empty_like(positions), np.empty(len(rows))
+    reach[cells.order] = certified_reach(cells.lift, values[:, -1])
+    row_at = cells.order.astype(np.int32)
+    for block in row_blocks(len(rows), 65536):
+        indices[cells.order[block]] = row_at[positions[block]]
+    return indices, reach
+
+
 def exact_neighbors(
-    rows: np.ndarray | csr_array, *, n_neighbors: int, slack: int = 8, n_jobs: int | None = None
+    rows: np.ndarray | csr_array,
+    *,
+    n_neighbors: int,
+    slack: int = 8,
+    cells: Cells | None = None,
+    n_jobs: int | None = None,
 ) -> Neighbors:
     """Return the `n_neighbors` nearest rows of each row, and up to `slack` near ones more.
 
-    The result is that of 64-bit brute force; memory is linear in the number of rows. Sparse rows
-    are multiplied as sparse matrices, block by block.
+    The result is that of 64-bit brute force, with `cells` or without: they only save time.
+    Memory is linear in the number of rows. Sparse rows are multiplied as sparse matrices, block
+    by block.
 
     Examples
     --------
@@ -238,10 +184,7 @@ def exact_neighbors(
         )
         reach = squared[:, -1].copy()
     else:
-        lift = lifted(rows, n_jobs=n_jobs)
-        values, indices = _candidates(lift, n_listed, n_jobs)
-        reach = certified_reach(lift, values[:, -1])
-        del lift
+        indices, reach = _candidates(rows, cells, n_listed, n_jobs)
         squared = np.empty(indices.shape)
         parallel_map(
             lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
@@ -250,6 +193,7 @@ def exact_neighbors(
         )
         doubtful = np.flatnonzero(squared[:, n_neighbors - 1] >= reach)
         if n_listed < n_rows - 1 and doubtful.size:
+            logger.debug("%d of %d rows are searched again in 64 bits", doubtful.size, n_rows)
             again = _careful_neighbors(
                 rows, rows, doubtful, n_listed, skip_self=True, n_jobs=n_jobs
             )
