@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.method.test_graph import edges_of
 from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
-from vecfill.method import cell_neighbors, graph
+from vecfill.method import cell_neighbors, graph, neighbors
 from vecfill.method.cells import cells_of
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.neighbors import exact_neighbors
@@ -36,7 +36,7 @@ awkward = {
 def always_cells(monkeypatch):
     """Make small rows searched by cells, however little these prune."""
     monkeypatch.setattr(graph, "CELLS_FROM", 2)
-    monkeypatch.setattr(cell_neighbors, "WORTH_PAIRS", np.inf)
+    monkeypatch.setattr(neighbors, "WORTH_PAIRS", np.inf)
     monkeypatch.setattr(cell_neighbors, "N_FIRST", 1)
     monkeypatch.setattr(cell_neighbors, "N_NEXT", 2)
 
@@ -102,8 +102,8 @@ def test_the_graph_of_structured_rows_is_the_same_with_cells(seed, min_degree):
 
 def test_cells_that_do_not_prune_give_way_to_tiles(monkeypatch):
     rows = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
-    monkeypatch.setattr(cell_neighbors, "WORTH_PAIRS", 0.5)
-    assert cell_neighbors.candidates_by_cells(cells_of(rows), 8) is None
+    monkeypatch.setattr(neighbors, "WORTH_PAIRS", 0.5)
+    assert cell_neighbors.share_of_pairs(cells_of(rows), 8) > 0.5
     found = exact_neighbors(rows, n_neighbors=8, cells=cells_of(rows))
     expected = np.argsort(brute_force(rows), axis=1, kind="stable")[:, :8]
     np.testing.assert_array_equal(found.indices[:, :8], expected)

@@ -24,9 +24,6 @@ QUERIES = 1024
 N_PROBES = 8
 """Cells that search before all others, to see whether bounds prune."""
 
-WORTH_PAIRS = 0.5
-"""Share of pairs from which meeting every pair once, by tiles, is cheaper."""
-
 
 def query_blocks(cells: Cells) -> list[tuple[int, slice]]:
     """Cut every cell in blocks of positions that search together, the largest cells first."""
@@ -89,29 +86,31 @@ def _search(cells: Cells, cell: int, block: slice, lists: tuple[np.ndarray, np.n
         n_next *= 2
 
 
-def candidates_by_cells(
-    cells: Cells, n_listed: int, *, n_jobs: int | None = None
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the `n_listed` largest products of each position, and the positions they are of.
+def _empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
+    values = np.full((n_rows, n_listed), -np.inf, np.float32)
+    return values, np.full((n_rows, n_listed), -1, np.int32)
 
-    Nothing nearer than the last candidate is missed, but for the error of the products. Returns
-    ``None`` if a few probed cells show that bounds hardly prune this data.
+
+def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: int | None = None) -> float:
+    """Return about the share of all pairs that a search by cells would look at.
+
+    A few cells search and are measured; what they find is thrown away.
     """
     n_rows = cells.order.size
-    lists = (
-        np.full((n_rows, n_listed), -np.inf, np.float32),
-        np.full((n_rows, n_listed), -1, np.int32),
-    )
+    lists = _empty_lists(n_rows, n_listed)
     blocks = query_blocks(cells)
     probes = blocks[:: max(1, len(blocks) // N_PROBES)][:N_PROBES]
+    n_met = sum(parallel_map(lambda query: _search(cells, *query, lists), probes, n_jobs=n_jobs))
+    return n_met / (n_rows * sum(block.stop - block.start for _, block in probes))
 
-    def search(query: tuple[int, slice]) -> int:
-        return _search(cells, *query, lists)
 
-    n_met = sum(parallel_map(search, probes, n_jobs=n_jobs))
-    n_rows_probed = sum(block.stop - block.start for _, block in probes)
-    if n_met > WORTH_PAIRS * n_rows_probed * n_rows:
-        return None
-    rest = [query for query in blocks if query not in probes]
-    parallel_map(search, rest, n_jobs=n_jobs)
+def candidates_by_cells(
+    cells: Cells, n_listed: int, *, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `n_listed` largest products of each position, and the positions they are of.
+
+    Nothing nearer than the last candidate is missed, but for the error of the products.
+    """
+    lists = _empty_lists(cells.order.size, n_listed)
+    parallel_map(lambda query: _search(cells, *query, lists), query_blocks(cells), n_jobs=n_jobs)
     return lists

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from vecfill.method.approximate import approximate_candidates
 from vecfill.method.blocks import n_threads, parallel_map, row_blocks
-from vecfill.method.cell_neighbors import candidates_by_cells
+from vecfill.method.cell_neighbors import candidates_by_cells, share_of_pairs
 from vecfill.method.cells import Cells
 from vecfill.method.distances import (
     Lifted,
@@ -38,6 +39,15 @@ TILE = 1024
 BLOCK_ENTRIES = 4_000_000
 """Entries of a dense block of products in 64 bits: 32 MB a thread."""
 
+WORTH_PAIRS = 0.5
+"""Share of pairs from which meeting every pair once, by tiles, is cheaper than cells."""
+
+MOST_EXACT_WORK = 1e13
+"""Pairs times features that are looked at exactly unasked: some five minutes on two cores."""
+
+RECALL_SAMPLE = 500
+"""Rows searched exactly to measure the recall of an approximate search."""
+
 
 @dataclass(frozen=True)
 class Neighbors:
@@ -49,6 +59,8 @@ class Neighbors:
     """(n_rows, n_listed) squared distances, 64-bit."""
     reach: np.ndarray
     """(n_rows,) no row missing from a list is nearer than this squared distance."""
+    recall: float = 1.0
+    """Share of the true neighbours that are listed; measured on a sample if approximate."""
 
 
 def _candidates_by_tiles(
@@ -140,17 +152,34 @@ def _candidates(
         lift = lifted(rows, n_jobs=n_jobs)
         values, indices = _candidates_by_tiles(lift, n_listed, n_jobs)
         return indices, certified_reach(lift, values[:, -1])
-    found = candidates_by_cells(cells, n_listed, n_jobs=n_jobs)
-    if found is None:
+    if share_of_pairs(cells, n_listed, n_jobs=n_jobs) <= WORTH_PAIRS:
+        values, positions = candidates_by_cells(cells, n_listed, n_jobs=n_jobs)
+    else:
         logger.info("cells prune too little: every pair of %d rows is looked at", len(rows))
-        found = _candidates_by_tiles(cells.lift, n_listed, n_jobs)
-    values, positions = found
-    indices, reach = np.empty_like(positions), np.empty(len(rows))
+        values, positions = _candidates_by_tiles(cells.lift, n_listed, n_jobs)
+    reach = np.empty(len(rows))
     reach[cells.order] = certified_reach(cells.lift, values[:, -1])
+    return _by_row(cells, positions), reach
+
+
+def _by_row(cells: Cells, positions: np.ndarray) -> np.ndarray:
+    """Return lists of positions, by position, as lists of rows, by row."""
+    indices = np.empty_like(positions)
     row_at = cells.order.astype(np.int32)
-    for block in row_blocks(len(rows), 65536):
+    for block in row_blocks(len(positions), 65536):
         indices[cells.order[block]] = row_at[positions[block]]
-    return indices, reach
+    return indices
+
+
+def _ranked(rows: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Sort each list by exact distance, in place; return the squared distances."""
+    squared = np.empty(indices.shape)
+    parallel_map(
+        lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
+        row_blocks(len(rows), TILE),
+        n_jobs=n_jobs,
+    )
+    return squared
 
 
 def exact_neighbors(
@@ -185,12 +214,7 @@ def exact_neighbors(
         reach = squared[:, -1].copy()
     else:
         indices, reach = _candidates(rows, cells, n_listed, n_jobs)
-        squared = np.empty(indices.shape)
-        parallel_map(
-            lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
-            row_blocks(n_rows, TILE),
-            n_jobs=n_jobs,
-        )
+        squared = _ranked(rows, indices, n_jobs)
         doubtful = np.flatnonzero(squared[:, n_neighbors - 1] >= reach)
         if n_listed < n_rows - 1 and doubtful.size:
             logger.debug("%d of %d rows are searched again in 64 bits", doubtful.size, n_rows)
@@ -202,6 +226,46 @@ def exact_neighbors(
     if n_listed == n_rows - 1:
         reach = np.full(n_rows, np.inf)
     return Neighbors(indices, squared, reach)
+
+
+def approximate_neighbors(
+    rows: np.ndarray, *, n_neighbors: int, slack: int = 24, cells: Cells, n_jobs: int | None = None
+) -> Neighbors:
+    """Return about the nearest rows of each row; `recall` says how many of the true ones.
+
+    Every list is full, and distances are exact: only which rows are listed may be wrong. `reach`
+    is the last listed distance, as if nothing had been missed; where lists give out, the tree
+    searches on from there.
+
+    Examples
+    --------
+    >>> from vecfill.method.cells import cells_of
+    >>> rows = np.arange(300.0)[:, None]
+    >>> found = approximate_neighbors(rows, n_neighbors=2, cells=cells_of(rows))
+    >>> found.indices[9, :2], found.recall
+    (array([ 8, 10], dtype=int32), 1.0)
+    """
+    n_rows = len(rows)
+    n_listed = min(n_neighbors + slack, n_rows - 1)
+    sample = (np.arange(min(RECALL_SAMPLE, n_rows)) * n_rows) // min(RECALL_SAMPLE, n_rows)
+    truth, _ = _careful_neighbors(
+        rows, rows, cells.order[sample], n_neighbors, skip_self=True, n_jobs=n_jobs
+    )
+    place = np.empty(n_rows, np.int32)
+    place[cells.order] = np.arange(n_rows)
+    positions, recall = approximate_candidates(cells, n_listed, sample, place[truth], n_jobs=n_jobs)
+    indices = _by_row(cells, positions)
+    squared = _ranked(rows, indices, n_jobs)
+    return Neighbors(indices, squared, squared[:, -1].copy(), recall)
+
+
+def prefers_approximate(cells: Cells, n_neighbors: int, *, n_jobs: int | None = None) -> bool:
+    """Tell whether an exact search would take minutes, by how well cells prune these rows."""
+    n_rows, n_features = cells.order.size, cells.lift.n_features
+    if 0.5 * n_rows**2 * n_features <= MOST_EXACT_WORK:
+        return False
+    share = min(0.5, share_of_pairs(cells, n_neighbors, n_jobs=n_jobs))
+    return share * n_rows**2 * n_features > MOST_EXACT_WORK
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ CHUNK = 64
 
 
 @compiled
-def _push(values, indices, value, index):
+def push(values, indices, value, index):
     """Insert into a list sorted by falling value, dropping its last."""
     place = values.size - 1
     while place > 0 and values[place - 1] < value:
@@ -58,7 +58,7 @@ def scan_rows(products, row_ids, first_column, values, indices):
             if stop - start < CHUNK or _has_larger(products[row, start : start + CHUNK], worst):
                 for column in range(start, stop):
                     if products[row, column] > worst and column != me:
-                        _push(kept, kept_indices, products[row, column], first_column + column)
+                        push(kept, kept_indices, products[row, column], first_column + column)
                         worst = kept[-1]
 
 
@@ -77,7 +77,7 @@ def scan_columns(products, first_row, first_column, values, indices):
                 for t in range(width):
                     if chunk[t] > worst[t]:
                         target = first_column + start + t
-                        _push(values[target], indices[target], chunk[t], first_row + row)
+                        push(values[target], indices[target], chunk[t], first_row + row)
                         worst[t] = values[target, -1]
 
 
@@ -97,7 +97,7 @@ def scan_outside(products, mine, theirs, first_column, values, indices):
                 for column in range(start, stop):
                     value = products[row, column]
                     if value > worst and theirs[column] != mine[row]:
-                        _push(kept, kept_indices, value, first_column + column)
+                        push(kept, kept_indices, value, first_column + column)
                         worst = kept[-1]
 
 
@@ -109,7 +109,7 @@ def merge_lists(values, indices, other_values, other_indices):
         for rank in range(n_listed):
             if other_values[row, rank] <= values[row, -1]:
                 break
-            _push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
+            push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
 
 
 @compiled
