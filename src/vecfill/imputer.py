@@ -15,7 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vecfill import checks
 from vecfill.errors import ConvergenceWarning, InputError
 from vecfill.method.distances import well_scaled
-from vecfill.method.graph import spanning_neighbor_graph, spanning_neighbor_graph_of_distances
+from vecfill.method.graph import (
+    measured_neighbor_graphs,
+    spanning_neighbor_graph_of_distances,
+)
 from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.propagation import (
     Outcome,
@@ -57,6 +60,9 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     metric
         ``"euclidean"``; ``"cosine"``: the same on rows of unit length; ``"precomputed"``: X holds
         the distances of all rows from all rows.
+    neighbors
+        ``"exact"``; ``"approximate"``: quicker for very many dense rows; ``"auto"``: exact
+        unless that would take minutes. `neighbor_recall_` says how it went.
     n_jobs
         Threads. ``None`` takes every core the process may use, -1 all cores. Results are the
         same bits for any number.
@@ -73,6 +79,8 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Who may explain whom, a boolean CSR matrix.
     weights_
         Each row as a convex mix of its neighbours, CSR; rows sum to one.
+    neighbor_recall_
+        Share of the true nearest rows that were found: 1.0 when exact, else by a sample.
     n_iter_
         Iterations of the solver; 1 if it needed none, which is how scikit-learn counts.
     relative_change_
@@ -103,6 +111,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         max_iter: int = 1000,
         self_weight: float = 0.0,
         metric: str = "euclidean",
+        neighbors: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -115,6 +124,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.max_iter = max_iter
         self.self_weight = self_weight
         self.metric = metric
+        self.neighbors = neighbors
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -135,7 +145,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
         self._check_degree(domain.shape[0], needed=not is_known.all())
 
-        graph = self._graph(domain)
+        graph, recall = self._graph(domain)
         weights = self._weights(domain, graph)
         found = self._propagation(weights, embedding, is_known)
 
@@ -143,6 +153,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.embedding_[~is_known] = found.vectors
         self.is_known_ = is_known
         self.graph_ = graph
+        self.neighbor_recall_ = recall
         self.weights_ = weights
         self.n_iter_ = max(1, found.n_iter)
         self.relative_change_ = found.relative_change
@@ -178,12 +189,16 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         vectors[nearest.is_equal] = self.embedding_[nearest.equal_to]
         return vectors
 
-    def _graph(self, domain: np.ndarray | csr_array) -> csr_array:
+    def _graph(self, domain: np.ndarray | csr_array) -> tuple[csr_array, float]:
+        """Return who may explain whom, and the share of the true nearest rows in it."""
         n_rows = domain.shape[0]
         min_degree = min(self.min_degree, max(n_rows - 1, 1))
         if self.metric == "precomputed":
-            return spanning_neighbor_graph_of_distances(domain, min_degree=min_degree)
-        return spanning_neighbor_graph(domain, min_degree=min_degree, n_jobs=self.n_jobs)
+            return spanning_neighbor_graph_of_distances(domain, min_degree=min_degree), 1.0
+        (found,) = measured_neighbor_graphs(
+            domain, min_degrees=(min_degree,), neighbors=self.neighbors, n_jobs=self.n_jobs
+        )
+        return found.graph, found.recall
 
     def _weights(self, domain: np.ndarray | csr_array, graph: csr_array) -> csr_array:
         options = {
@@ -232,6 +247,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         checks.one_of(self.weights, "weights", ("simplex", "nnls"))
         checks.one_of(self.solver, "solver", ("direct", "power"))
         checks.one_of(self.metric, "metric", ("euclidean", "cosine", "precomputed"))
+        checks.one_of(self.neighbors, "neighbors", ("auto", "exact", "approximate"))
         checks.whole_number(self.min_degree, "min_degree", low=1)
         checks.whole_number(self.max_iter, "max_iter", low=1)
         checks.number(self.ridge, "ridge", low=0)

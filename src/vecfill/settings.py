@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.inputs.preparation import PREPARATIONS
-from vecfill.method.graph import spanning_neighbor_graph_of_distances, spanning_neighbor_graphs
+from vecfill.method.graph import measured_neighbor_graphs, spanning_neighbor_graph_of_distances
 from vecfill.method.propagation import propagate
 from vecfill.method.trend import Trend, linear_trend, reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
@@ -129,9 +129,8 @@ class Stages:
                 for degree in self.min_degrees
             ]
         else:
-            graphs = spanning_neighbor_graphs(
-                rows, min_degrees=self.min_degrees, n_jobs=self.n_jobs
-            )
+            found = measured_neighbor_graphs(rows, min_degrees=self.min_degrees, n_jobs=self.n_jobs)
+            graphs = [one.graph for one in found]
         return dict(zip(self.min_degrees, graphs, strict=True))
 
     def graph(self, setting: Setting) -> csr_array:

@@ -37,7 +37,7 @@ def test_the_graph_is_the_tree_and_the_nearest_rows_of_brute_force(
 ):
     rows = awkward_rows(kind, n_rows, n_features, seed).astype(dtype)
     squared = brute_force(rows)
-    tree, _ = _tree_and_nearest(rows, min(min_degree, n_rows - 1), None)
+    tree, _, _ = _tree_and_nearest(rows, min(min_degree, n_rows - 1), "exact", None)
     # A distance of zero means "no edge" to SciPy, so all are raised by the same amount.
     shift = 1.0
     expected = scipy_tree(np.where(np.isinf(squared), 0.0, squared + shift)).sum()

@@ -9,6 +9,8 @@ from scipy.sparse import csr_array
 from tests.method.test_neighbors import KINDS, awkward_rows
 from vecfill.method import propagation
 from vecfill.method.graph import spanning_neighbor_graph
+from vecfill.method.krylov import gauss_seidel, solve_columns
+from vecfill.method.multilevel import Multilevel
 from vecfill.method.propagation import (
     Outcome,
     cut_off_rows,
@@ -135,10 +137,44 @@ def test_an_iteration_that_stalls_is_finished_by_a_factorisation(monkeypatch):
     weights, embedding, is_known = made_problem("normal", 300, 20, 0)
     expected = propagate(weights, embedding, is_known)
     monkeypatch.setattr(propagation, "MOST_ROWS_FACTORED", 10)
+    monkeypatch.setattr(propagation, "PILOT_ITER", 1)
     monkeypatch.setattr(propagation, "MAX_KRYLOV", 1)
     found = propagate(weights, embedding, is_known)
     assert found.relative_change < 1e-8
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-9)
+
+
+@pytest.mark.parametrize("most_fill", [0.0, np.inf])
+@pytest.mark.parametrize("kind", ["normal", "line", "far clusters"])
+def test_two_known_rows_in_a_hundred_are_enough(monkeypatch, kind, most_fill):
+    weights, embedding, is_known = made_problem(kind, 2500, 25, 0)
+    expected = propagate(weights, embedding, is_known)
+    monkeypatch.setattr(propagation, "MOST_ROWS_FACTORED", 10)
+    monkeypatch.setattr(propagation, "PILOT_ITER", 2)
+    monkeypatch.setattr(propagation, "MOST_FILL", most_fill)
+    found = propagate(weights, embedding, is_known)
+    assert found.relative_change < 1e-8
+    assert (found.n_iter == 0) == (most_fill > 0)
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-3)
+
+
+def test_coarse_levels_save_most_iterations():
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.random((3000, 1)), axis=0)
+    weights = convex_weights(rows, spanning_neighbor_graph(rows, min_degree=4))
+    is_known = np.arange(3000) % 100 == 0
+    on_known, on_unknown = split_weights(weights, is_known)
+    right = on_known @ rng.normal(size=(30, 3))
+    n_iter = {}
+    for name, precondition in (
+        ("sweeps", gauss_seidel(on_unknown)),
+        ("levels", Multilevel(on_unknown)),
+    ):
+        options = {"tol": 1e-9, "max_iter": 2000}
+        n_iter[name], _ = solve_columns(
+            on_unknown, right, np.zeros_like(right), precondition, **options
+        )
+    assert n_iter["levels"] < n_iter["sweeps"] / 2
 
 
 def test_float32_stays_float32_and_any_number_of_threads_gives_the_same_bits(monkeypatch):

@@ -21,6 +21,9 @@ from vecfill.method.blocks import parallel_map, row_blocks
 SAFE_RANGE = 2.0**50
 """Largest value kept as it is: its square times a million columns is far from overflow."""
 
+TARGETS_WIDENED = 8192
+"""Targets copied in 64 bits at once."""
+
 Rows: TypeAlias = Any
 """Dense rows or a `csr_array`; which of them, only `issparse` can tell."""
 
@@ -129,7 +132,7 @@ def pair_distances(
 class Lifted:
     """Centred rows with their half squared lengths: a product away from all distances.
 
-    ``points[i] @ targets(j) == -squared_distance(i, j) / 2``, but for rounding.
+    ``points[i] @ swapped(j) == -squared_distance(i, j) / 2``, but for rounding.
     """
 
     points: np.ndarray
@@ -147,29 +150,37 @@ class Lifted:
         """Distance of each row from the centre."""
         return np.sqrt(2.0 * self.half_squares)
 
-    def targets(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Return the other side of the product for these rows, (n_features + 2, n)."""
+    def swapped(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the other side of the product for these rows, (n, n_features + 2)."""
         other = self.points[rows]
         swapped = np.empty_like(other)
         swapped[:, :-2] = other[:, :-2]
         swapped[:, -2] = other[:, -1]
         swapped[:, -1] = other[:, -2]
-        return swapped.T
+        return swapped
 
 
-def lifted(rows: np.ndarray, *, dtype: type = np.float32, n_jobs: int | None = None) -> Lifted:
-    """Lift dense rows for products in `dtype`."""
+def lifted(
+    rows: np.ndarray,
+    *,
+    order: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+    dtype: type = np.float32,
+    n_jobs: int | None = None,
+) -> Lifted:
+    """Lift dense rows, in another order if one is given, for products in `dtype`."""
     n_rows, n_features = rows.shape
-    centre = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    middle = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype) if centre is None else centre
     points = np.empty((n_rows, n_features + 2), dtype)
     half_squares = np.empty(n_rows)
 
     def lift(block: slice) -> None:
         centred = points[block, :-2]
-        np.subtract(rows[block], centre, out=centred, casting="same_kind")
+        some = rows[block] if order is None else rows[order[block]]
+        np.subtract(some, middle, out=centred, casting="same_kind")
         half_squares[block] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
 
-    parallel_map(lift, row_blocks(n_rows, 16384), n_jobs=n_jobs)
+    parallel_map(lift, row_blocks(n_rows, 4096), n_jobs=n_jobs)
     points[:, -2] = -half_squares
     points[:, -1] = 1.0
     return Lifted(points, half_squares)
@@ -208,26 +219,42 @@ def distances_from(targets: Rows) -> DistanceBlock:
     >>> squared
     array([[1., 1.]])
     """
-    if issparse(targets):
-        matrix = targets.astype(np.float64)
-        centre = None
-        half_squares = 0.5 * np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    else:
-        centre = targets.mean(axis=0, dtype=np.float64)
-        matrix = targets - centre
-        half_squares = 0.5 * np.einsum("ij,ij->i", matrix, matrix)
     relative, absolute = product_error(targets.shape[1], np.float64)
+    products_of = _sparse_products(targets) if issparse(targets) else _dense_products(targets)
 
     def block(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        if centre is None:
-            rows = rows.astype(np.float64)
-            halves = 0.5 * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-            products = (rows @ matrix.T).toarray()
-        else:
-            rows = rows - centre
-            halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
-            products = rows @ matrix.T
-        both = halves[:, None] + half_squares
+        products, both = products_of(rows)
         return 2.0 * (both - products), relative * both + absolute
 
     return block
+
+
+def _sparse_products(targets: csr_array) -> Callable[[Rows], tuple[np.ndarray, np.ndarray]]:
+    """Return products with all targets, and the sums of the half squared lengths."""
+    matrix = targets.astype(np.float64)
+    half_squares = 0.5 * np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+
+    def products_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        rows = rows.astype(np.float64)
+        halves = 0.5 * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        return (rows @ matrix.T).toarray(), halves[:, None] + half_squares
+
+    return products_of
+
+
+def _dense_products(targets: np.ndarray) -> Callable[[Rows], tuple[np.ndarray, np.ndarray]]:
+    """Return the same for dense targets; a few at a time are widened, to save memory."""
+    centre = targets.mean(axis=0, dtype=np.float64)
+    parts = row_blocks(len(targets), TARGETS_WIDENED)
+
+    def products_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        rows = rows - centre
+        halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
+        products, both = np.empty((2, len(rows), len(targets)))
+        for part in parts:
+            some = targets[part] - centre
+            np.matmul(rows, some.T, out=products[:, part])
+            both[:, part] = halves[:, None] + 0.5 * np.einsum("ij,ij->i", some, some)
+        return products, both
+
+    return products_of

@@ -7,17 +7,30 @@ a copy and not a mix.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
+from vecfill.method.cells import cells_of
 from vecfill.method.distances import Rows, well_scaled
 from vecfill.method.duplicates import DistinctRows, distinct_rows
-from vecfill.method.neighbors import Neighbors, exact_neighbors
+from vecfill.method.neighbors import (
+    Neighbors,
+    approximate_neighbors,
+    exact_neighbors,
+    prefers_approximate,
+)
 from vecfill.method.tree import Tree, minimum_spanning_tree, tree_of_distances
+
+logger = logging.getLogger(__name__)
+
+CELLS_FROM = 6000
+"""Rows from which grouping them in cells pays for itself."""
 
 
 @compiled
@@ -121,20 +134,41 @@ def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
     )
 
 
-def _tree_and_nearest(rows: Rows, n_nearest: int, n_jobs: int | None) -> tuple[Tree, np.ndarray]:
+def _tree_and_lists(
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: int | None
+) -> tuple[Tree, Neighbors]:
+    """Return the tree of distinct rows and their lists of nearest rows."""
+    n_rows = rows.shape[0]
+    if n_rows == 1:
+        none = Neighbors(np.empty((1, 0), np.int32), np.empty((1, 0)), np.array([np.inf]))
+        return Tree(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)), none
+    n_neighbors = min(n_nearest, n_rows - 1)
+    # Cells are made once for both searches.
+    cells = None
+    if n_rows >= CELLS_FROM and not issparse(rows):
+        cells = cells_of(rows, n_jobs=n_jobs)
+    if cells is not None and (
+        neighbors == "approximate"
+        or (neighbors == "auto" and prefers_approximate(cells, n_neighbors, n_jobs=n_jobs))
+    ):
+        found = approximate_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
+        logger.info("approximate neighbours of %d rows, recall %.3f", n_rows, found.recall)
+    else:
+        found = exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
+        logger.info("exact neighbours of %d rows", n_rows)
+    return minimum_spanning_tree(rows, found, cells=cells, n_jobs=n_jobs), found
+
+
+def _tree_and_nearest(
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: int | None
+) -> tuple[Tree, np.ndarray, float]:
+    """Return the tree, the nearest rows of each row, and the recall of these."""
     n_rows = rows.shape[0]
     distinct = distinct_rows(rows)
     if distinct is None:
-        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_rows - 1), n_jobs=n_jobs)
-        return minimum_spanning_tree(rows, found, n_jobs=n_jobs), found.indices[:, :n_nearest]
-    n_groups = distinct.first.size
-    if n_groups == 1:
-        tree = Tree(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-        found = Neighbors(np.empty((1, 0), np.int32), np.empty((1, 0)), np.array([np.inf]))
-    else:
-        rows = rows[distinct.first]
-        found = exact_neighbors(rows, n_neighbors=min(n_nearest, n_groups - 1), n_jobs=n_jobs)
-        tree = minimum_spanning_tree(rows, found, n_jobs=n_jobs)
+        tree, found = _tree_and_lists(rows, n_nearest, neighbors, n_jobs)
+        return tree, found.indices[:, :n_nearest], found.recall
+    tree, found = _tree_and_lists(rows[distinct.first], n_nearest, neighbors, n_jobs)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     _expanded_lists(
         distinct.group,
@@ -144,11 +178,52 @@ def _tree_and_nearest(rows: Rows, n_nearest: int, n_jobs: int | None) -> tuple[T
         found.squared[:, :n_nearest],
         nearest,
     )
-    return _tree_with_stars(tree, distinct), nearest
+    return _tree_with_stars(tree, distinct), nearest, found.recall
+
+
+@dataclass(frozen=True)
+class SpanningGraph:
+    """Who may explain whom, and how well that was found out."""
+
+    graph: csr_array
+    """``graph[row, neighbor]`` is true."""
+    recall: float
+    """Share of the true nearest rows among those listed: 1 if exact, else by a sample."""
+
+
+def measured_neighbor_graphs(
+    domain: DomainVectors | csr_array,
+    *,
+    min_degrees: Sequence[int],
+    neighbors: str = "auto",
+    n_jobs: int | None = None,
+) -> list[SpanningGraph]:
+    """Return `spanning_neighbor_graph` for several least degrees, with the recall of neighbours.
+
+    All together cost what the largest costs.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> found = measured_neighbor_graphs(rows, min_degrees=(1, 3))
+    >>> [(graph.graph.nnz, graph.recall) for graph in found]
+    [(6, 1.0), (12, 1.0)]
+    """
+    assert neighbors in ("auto", "exact", "approximate")
+    n_rows = domain.shape[0]
+    if n_rows == 1:
+        return [SpanningGraph(_edgeless(1), 1.0) for _ in min_degrees]
+    degrees = [min(min_degree, n_rows - 1) for min_degree in min_degrees]
+    tree, nearest, recall = _tree_and_nearest(well_scaled(domain), max(degrees), neighbors, n_jobs)
+    return [SpanningGraph(_graph(tree, nearest, degree), recall) for degree in degrees]
 
 
 def spanning_neighbor_graph(
-    domain: DomainVectors | csr_array, *, min_degree: int, n_jobs: int | None = None
+    domain: DomainVectors | csr_array,
+    *,
+    min_degree: int,
+    neighbors: str = "auto",
+    n_jobs: int | None = None,
 ) -> csr_array:
     """Return who may explain whom: ``graph[row, neighbor]`` is true.
 
@@ -156,6 +231,10 @@ def spanning_neighbor_graph(
     order of distance until there are `min_degree` (or all others, if there are fewer). Ties are
     broken by row number, so the graph is unique. Equal rows are ordinary neighbours at distance
     zero. Memory is linear in the number of rows.
+
+    `neighbors` is ``"exact"``, ``"approximate"`` (dense rows, from some thousand on), or
+    ``"auto"``: exact unless that would take minutes. An approximate graph is connected and has
+    `min_degree` too; some neighbours are not the very nearest.
 
     Examples
     --------
@@ -166,26 +245,8 @@ def spanning_neighbor_graph(
            [0, 1, 0, 1],
            [0, 0, 1, 0]])
     """
-    return spanning_neighbor_graphs(domain, min_degrees=(min_degree,), n_jobs=n_jobs)[0]
-
-
-def spanning_neighbor_graphs(
-    domain: DomainVectors | csr_array, *, min_degrees: Sequence[int], n_jobs: int | None = None
-) -> list[csr_array]:
-    """Return the graph for each of several least degrees, for the price of the largest.
-
-    Examples
-    --------
-    >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
-    >>> [graph.nnz for graph in spanning_neighbor_graphs(rows, min_degrees=(1, 3))]
-    [6, 12]
-    """
-    n_rows = domain.shape[0]
-    if n_rows == 1:
-        return [_edgeless(1) for _ in min_degrees]
-    degrees = [min(min_degree, n_rows - 1) for min_degree in min_degrees]
-    tree, nearest = _tree_and_nearest(well_scaled(domain), max(degrees), n_jobs)
-    return [_graph(tree, nearest, degree) for degree in degrees]
+    options = {"min_degrees": (min_degree,), "neighbors": neighbors, "n_jobs": n_jobs}
+    return measured_neighbor_graphs(domain, **options)[0].graph
 
 
 def spanning_neighbor_graph_of_distances(distances: np.ndarray, *, min_degree: int) -> csr_array:

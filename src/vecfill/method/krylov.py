@@ -1,22 +1,30 @@
 """Solve ``(I - W) Y = B`` for a block of columns, W sparse with rows that sum to at most one.
 
-BiCGSTAB with a Gauss-Seidel sweep as preconditioner. A block of columns lies row by row in
-memory, so that one read of the weights serves all of its columns, and one thread solves it, so
-that the bits do not depend on the number of threads.
+BiCGSTAB, which needs only products with W, and a preconditioner. A block of columns lies row by
+row in memory, so that one read of the weights serves all of its columns, and one thread solves
+it, so that the bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from vecfill._compiled import compiled
+from vecfill.method.multilevel import sweep_forward
+
+CHECK_EVERY = 100
+"""Iterations after which a recurrence that has hardly moved is begun again."""
+
+Preconditioner = Callable[[np.ndarray], np.ndarray]
 
 
 @compiled
 def _residual(indptr, indices, weights, right, vectors, out):
-    """Write ``right - (I - W) vectors``; return the sum of squares of each column."""
+    """Write ``right - (I - W) vectors``."""
     n_rows, n_columns = vectors.shape
-    squares = np.zeros(n_columns)
     for row in range(n_rows):
         for t in range(n_columns):
             out[row, t] = right[row, t] - vectors[row, t]
@@ -24,15 +32,13 @@ def _residual(indptr, indices, weights, right, vectors, out):
             weight, other = weights[place], indices[place]
             for t in range(n_columns):
                 out[row, t] += weight * vectors[other, t]
-        for t in range(n_columns):
-            squares[t] += out[row, t] * out[row, t]
-    return squares
 
 
 @compiled
-def _apply(indptr, indices, weights, vectors, out):
-    """Write ``(I - W) vectors``."""
+def _apply(indptr, indices, weights, vectors, partner, out, dots):
+    """Write ``(I - W) vectors``, and its products with `partner` and with itself."""
     n_rows, n_columns = vectors.shape
+    dots[:] = 0.0
     for row in range(n_rows):
         for t in range(n_columns):
             out[row, t] = vectors[row, t]
@@ -40,105 +46,120 @@ def _apply(indptr, indices, weights, vectors, out):
             weight, other = weights[place], indices[place]
             for t in range(n_columns):
                 out[row, t] -= weight * vectors[other, t]
+        for t in range(n_columns):
+            dots[0, t] += out[row, t] * partner[row, t]
+            dots[1, t] += out[row, t] * out[row, t]
 
 
 @compiled
-def _sweep(indptr, indices, weights, right, out):
-    """Write one forward Gauss-Seidel sweep from zero: ``(I - lower(W))^-1 right``."""
-    n_rows, n_columns = right.shape
+def _turn(direction, residual, applied, beta, omega):
+    """Turn the direction towards the residual."""
+    n_rows, n_columns = direction.shape
     for row in range(n_rows):
         for t in range(n_columns):
-            out[row, t] = right[row, t]
-        for place in range(indptr[row], indptr[row + 1]):
-            other = indices[place]
-            if other < row:
-                weight = weights[place]
-                for t in range(n_columns):
-                    out[row, t] += weight * out[other, t]
+            kept = direction[row, t] - omega[t] * applied[row, t]
+            direction[row, t] = residual[row, t] + beta[t] * kept
 
 
 @compiled
-def _dots(left, right, out):
-    out[:] = 0.0
-    for row in range(left.shape[0]):
-        for t in range(left.shape[1]):
-            out[t] += left[row, t] * right[row, t]
+def _step(vectors, residual, smoothed, applied, length, shadow, dots):
+    """Step along `smoothed`; write the residual's products with itself and with `shadow`."""
+    n_rows, n_columns = vectors.shape
+    dots[:] = 0.0
+    for row in range(n_rows):
+        for t in range(n_columns):
+            vectors[row, t] += length[t] * smoothed[row, t]
+            residual[row, t] -= length[t] * applied[row, t]
+            dots[0, t] += residual[row, t] * residual[row, t]
+            dots[1, t] += residual[row, t] * shadow[row, t]
 
 
-@compiled
-def solve_columns(indptr, indices, weights, right, vectors, tol, max_iter):
+def gauss_seidel(weights: csr_array) -> Preconditioner:
+    """Return one sweep over the rows: cheap, and enough where known rows are many."""
+    arrays = (weights.indptr, weights.indices, weights.data, np.ones(weights.shape[0]))
+
+    def sweep(right: np.ndarray) -> np.ndarray:
+        out = np.empty_like(right)
+        sweep_forward(*arrays, right, out)
+        return out
+
+    return sweep
+
+
+def _ratio(over: np.ndarray, under: np.ndarray, is_active: np.ndarray) -> np.ndarray:
+    """Return ``over / under`` for active columns, zero for those that are done or stuck."""
+    is_fine = is_active & (under != 0.0)
+    return np.divide(over, under, out=np.zeros_like(over), where=is_fine)
+
+
+def solve_columns(
+    weights: csr_array,
+    right: np.ndarray,
+    vectors: np.ndarray,
+    precondition: Preconditioner,
+    *,
+    tol: float,
+    max_iter: int,
+) -> tuple[int, float]:
     """Improve `vectors` in place until each column's residual is below `tol` times its right side.
 
     Returns the number of iterations and the largest relative residual, computed afresh.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0.0, 0.5], [0.5, 0.0]]))
+    >>> vectors = np.zeros((2, 1))
+    >>> right = np.array([[0.0], [3.0]])
+    >>> _ = solve_columns(weights, right, vectors, gauss_seidel(weights), tol=1e-10, max_iter=9)
+    >>> vectors.ravel()
+    array([2., 4.])
     """
-    n_rows, n_columns = vectors.shape
-    scale = np.zeros(n_columns)
-    _dots(right, right, scale)
-    for t in range(n_columns):
-        scale[t] = max(scale[t], np.finfo(np.float64).tiny)
-    residual, direction = np.empty_like(vectors), np.zeros_like(vectors)
-    applied, smoothed, image = (
-        np.zeros_like(vectors),
-        np.empty_like(vectors),
-        np.empty_like(vectors),
-    )
-    rho, alpha, omega = np.ones(n_columns), np.ones(n_columns), np.ones(n_columns)
-    dot, other_dot, beta = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    arrays = (weights.indptr, weights.indices, weights.data)
+    n_columns = vectors.shape[1]
+    scale = np.maximum(np.einsum("ij,ij->j", right, right), np.finfo(np.float64).tiny)
+    residual, applied = np.empty_like(vectors), np.empty_like(vectors)
+    direction, shadow = np.empty_like(vectors), np.empty_like(vectors)
+    rho, omega, alpha = np.ones((3, n_columns))
+    dots = np.empty((2, n_columns))
+
+    def begin() -> np.ndarray:
+        """Begin the recurrence from where the vectors are; return the squared residuals."""
+        _residual(*arrays, right, vectors, residual)
+        shadow[:], direction[:], applied[:] = residual, 0.0, 0.0
+        rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
+        squares = np.einsum("ij,ij->j", residual, residual)
+        dots[0], dots[1] = squares, squares
+        return squares
+
+    squares = begin()
+    earlier = squares
     n_iter = 0
-    squares = _residual(indptr, indices, weights, right, vectors, residual)
-    shadow = residual.copy()
-    restart_below = squares.copy()
-    while n_iter < max_iter:
-        worst = np.sqrt((squares / scale).max())
-        if worst <= tol:
-            # The recurrence drifts from the truth: believe only the residual itself.
-            squares = _residual(indptr, indices, weights, right, vectors, residual)
-            worst = np.sqrt((squares / scale).max())
-            if worst <= tol:
-                return n_iter, worst
-            shadow[:] = residual
-            rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
-            direction[:], applied[:] = 0.0, 0.0
-        elif n_iter % 100 == 99:
-            # A stalled recurrence is begun again from where it has come to.
-            squares = _residual(indptr, indices, weights, right, vectors, residual)
-            if (squares > 0.25 * restart_below).any():
-                shadow[:] = residual
-                rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
-                direction[:], applied[:] = 0.0, 0.0
-            restart_below[:] = squares
-        n_iter += 1
-        _dots(shadow, residual, dot)
-        for t in range(n_columns):
-            is_active = squares[t] > tol * tol * scale[t] and rho[t] != 0.0 and omega[t] != 0.0
-            beta[t] = dot[t] / rho[t] * (alpha[t] / omega[t]) if is_active else 0.0
-            rho[t] = dot[t]
-        for row in range(n_rows):
-            for t in range(n_columns):
-                kept = direction[row, t] - omega[t] * applied[row, t]
-                direction[row, t] = residual[row, t] + beta[t] * kept
-        _sweep(indptr, indices, weights, direction, smoothed)
-        _apply(indptr, indices, weights, smoothed, applied)
-        _dots(shadow, applied, dot)
-        for t in range(n_columns):
-            is_active = squares[t] > tol * tol * scale[t] and dot[t] != 0.0
-            alpha[t] = rho[t] / dot[t] if is_active else 0.0
-        for row in range(n_rows):
-            for t in range(n_columns):
-                vectors[row, t] += alpha[t] * smoothed[row, t]
-                residual[row, t] -= alpha[t] * applied[row, t]
-        _sweep(indptr, indices, weights, residual, smoothed)
-        _apply(indptr, indices, weights, smoothed, image)
-        _dots(image, residual, dot)
-        _dots(image, image, other_dot)
-        for t in range(n_columns):
-            is_active = squares[t] > tol * tol * scale[t] and other_dot[t] > 0.0
-            omega[t] = dot[t] / other_dot[t] if is_active else 0.0
-        squares[:] = 0.0
-        for row in range(n_rows):
-            for t in range(n_columns):
-                vectors[row, t] += omega[t] * smoothed[row, t]
-                residual[row, t] -= omega[t] * image[row, t]
-                squares[t] += residual[row, t] * residual[row, t]
-    squares = _residual(indptr, indices, weights, right, vectors, residual)
-    return n_iter, np.sqrt((squares / scale).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        while n_iter < max_iter:
+            if not (squares > tol * tol * scale).any():
+                # The recurrence drifts from the truth: believe only the residual itself.
+                squares = begin()
+                if not (squares > tol * tol * scale).any():
+                    break
+            elif n_iter % CHECK_EVERY == CHECK_EVERY - 1:
+                if not (squares <= 0.25 * earlier).all():
+                    squares = begin()
+                earlier = squares
+            n_iter += 1
+            is_active = squares > tol * tol * scale
+            beta = _ratio(dots[1] * alpha, rho * omega, is_active)
+            rho = dots[1].copy()
+            _turn(direction, residual, applied, beta, omega)
+            smoothed = precondition(direction)
+            _apply(*arrays, smoothed, shadow, applied, dots)
+            alpha = _ratio(rho, dots[0], is_active)
+            _step(vectors, residual, smoothed, applied, alpha, shadow, dots)
+            smoothed = precondition(residual)
+            image = np.empty_like(vectors)
+            _apply(*arrays, smoothed, residual, image, dots)
+            omega = _ratio(dots[0], dots[1], is_active)
+            _step(vectors, residual, smoothed, image, omega, shadow, dots)
+            squares = dots[0].copy()
+    _residual(*arrays, right, vectors, residual)
+    squares = np.einsum("ij,ij->j", residual, residual)
+    return n_iter, float(np.sqrt((squares / scale).max(initial=0.0)))

@@ -9,6 +9,7 @@ the error looked at. So the result is that of brute force, ties broken by row nu
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._compiled import compiled
+from vecfill.method.approximate import approximate_candidates
 from vecfill.method.blocks import n_threads, parallel_map, row_blocks
+from vecfill.method.cell_neighbors import candidates_by_cells, share_of_pairs
+from vecfill.method.cells import Cells
 from vecfill.method.distances import (
     Lifted,
     Rows,
@@ -25,17 +28,25 @@ from vecfill.method.distances import (
     lifted,
     pair_distances,
     product_error,
-    squared_distance,
 )
+from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
+
+logger = logging.getLogger(__name__)
 
 TILE = 1024
 """Rows of a block: a tile of products, 4 MB, stays in the cache between product and scan."""
 
-CHUNK = 64
-"""Products compared at once with the worst kept: long enough for vector instructions."""
-
 BLOCK_ENTRIES = 4_000_000
 """Entries of a dense block of products in 64 bits: 32 MB a thread."""
+
+WORTH_PAIRS = 0.5
+"""Share of pairs from which meeting every pair once, by tiles, is cheaper than cells."""
+
+MOST_EXACT_WORK = 1e13
+"""Pairs times features that are looked at exactly unasked: some five minutes on two cores."""
+
+RECALL_SAMPLE = 500
+"""Rows searched exactly to measure the recall of an approximate search."""
 
 
 @dataclass(frozen=True)
@@ -48,94 +59,13 @@ class Neighbors:
     """(n_rows, n_listed) squared distances, 64-bit."""
     reach: np.ndarray
     """(n_rows,) no row missing from a list is nearer than this squared distance."""
+    recall: float = 1.0
+    """Share of the true neighbours that are listed; measured on a sample if approximate."""
 
 
-@compiled
-def _push(values, indices, value, index):
-    """Insert into a list sorted by falling value, dropping its last."""
-    place = values.size - 1
-    while place > 0 and values[place - 1] < value:
-        values[place] = values[place - 1]
-        indices[place] = indices[place - 1]
-        place -= 1
-    values[place] = value
-    indices[place] = index
-
-
-@compiled
-def _scan_rows(products, first_row, first_column, values, indices):
-    """Keep the best columns of each row of a tile."""
-    n_rows, n_columns = products.shape
-    for row in range(n_rows):
-        me = first_row + row - first_column
-        kept, kept_indices = values[first_row + row], indices[first_row + row]
-        worst = kept[-1]
-        for start in range(0, n_columns, CHUNK):
-            stop = min(start + CHUNK, n_columns)
-            hits = 0
-            for column in range(start, stop):
-                hits |= products[row, column] > worst
-            if hits:
-                for column in range(start, stop):
-                    if products[row, column] > worst and column != me:
-                        _push(kept, kept_indices, products[row, column], first_column + column)
-                        worst = kept[-1]
-
-
-@compiled
-def _scan_columns(products, first_row, first_column, values, indices):
-    """Keep the best rows of each column of a tile, which saves the transposed product."""
-    n_rows, n_columns = products.shape
-    worst = np.empty(CHUNK, products.dtype)
-    for start in range(0, n_columns, CHUNK):
-        width = min(CHUNK, n_columns - start)
-        for t in range(width):
-            worst[t] = values[first_column + start + t, -1]
-        for row in range(n_rows):
-            chunk = products[row, start : start + width]
-            hits = 0
-            for t in range(width):
-                hits |= chunk[t] > worst[t]
-            if hits:
-                for t in range(width):
-                    if chunk[t] > worst[t]:
-                        target = first_column + start + t
-                        _push(values[target], indices[target], chunk[t], first_row + row)
-                        worst[t] = values[target, -1]
-
-
-@compiled
-def _merge(values, indices, other_values, other_indices):
-    """Merge another thread's lists into these."""
-    n_rows, n_listed = values.shape
-    for row in range(n_rows):
-        for rank in range(n_listed):
-            if other_values[row, rank] <= values[row, -1]:
-                break
-            _push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
-
-
-@compiled
-def rank_exactly(rows, first, last, indices, squared):
-    """Compute exact distances of listed candidates and sort each list by (distance, index)."""
-    n_listed = indices.shape[1]
-    for row in range(first, last):
-        for rank in range(n_listed):
-            index = indices[row, rank]
-            value = np.inf if index < 0 else squared_distance(rows[row], rows[index])
-            place = rank
-            while place > 0 and (
-                squared[row, place - 1] > value
-                or (squared[row, place - 1] == value and indices[row, place - 1] > index)
-            ):
-                squared[row, place] = squared[row, place - 1]
-                indices[row, place] = indices[row, place - 1]
-                place -= 1
-            squared[row, place] = value
-            indices[row, place] = index
-
-
-def _candidates(lift: Lifted, n_listed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _candidates_by_tiles(
+    lift: Lifted, n_listed: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_listed` largest products of each row, and of which rows they are."""
     n_rows = len(lift.points)
     # Later blocks meet more partners: first come, longest work.
@@ -151,21 +81,22 @@ def _candidates(lift: Lifted, n_listed: int, n_jobs: int | None) -> tuple[np.nda
         indices = np.full((n_rows, n_listed), -1, np.int32)
         buffer = np.empty(TILE * TILE, lift.points.dtype)
         while (columns := next_block()) is not None:
-            targets = lift.targets(columns)
+            swapped = lift.swapped(columns).T
             width = columns.stop - columns.start
             for rows in row_blocks(columns.stop, TILE):
                 height = rows.stop - rows.start
                 products = buffer[: height * width].reshape(height, width)
-                np.matmul(lift.points[rows], targets, out=products)
-                _scan_rows(products, rows.start, columns.start, values, indices)
+                np.matmul(lift.points[rows], swapped, out=products)
+                row_ids = np.arange(rows.start, rows.stop)
+                scan_rows(products, row_ids, columns.start, values, indices)
                 if rows.start != columns.start:
-                    _scan_columns(products, rows.start, columns.start, values, indices)
+                    scan_columns(products, rows.start, columns.start, values, indices)
         return values, indices
 
     n_workers = min(n_threads(n_jobs), -(-n_rows // TILE))
     (values, indices), *others = parallel_map(work, range(n_workers), n_jobs=n_jobs)
     for other in others:
-        _merge(values, indices, *other)
+        merge_lists(values, indices, *other)
     return values, indices
 
 
@@ -213,13 +144,57 @@ def _careful_neighbors(
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def _candidates(
+    rows: np.ndarray, cells: Cells | None, n_listed: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return candidates for each row, and how near a row must be to be missing from them."""
+    if cells is None:
+        lift = lifted(rows, n_jobs=n_jobs)
+        values, indices = _candidates_by_tiles(lift, n_listed, n_jobs)
+        return indices, certified_reach(lift, values[:, -1])
+    if share_of_pairs(cells, n_listed, n_jobs=n_jobs) <= WORTH_PAIRS:
+        values, positions = candidates_by_cells(cells, n_listed, n_jobs=n_jobs)
+    else:
+        logger.info("cells prune too little: every pair of %d rows is looked at", len(rows))
+        values, positions = _candidates_by_tiles(cells.lift, n_listed, n_jobs)
+    reach = np.empty(len(rows))
+    reach[cells.order] = certified_reach(cells.lift, values[:, -1])
+    return _by_row(cells, positions), reach
+
+
+def _by_row(cells: Cells, positions: np.ndarray) -> np.ndarray:
+    """Return lists of positions, by position, as lists of rows, by row."""
+    indices = np.empty_like(positions)
+    row_at = cells.order.astype(np.int32)
+    for block in row_blocks(len(positions), 65536):
+        indices[cells.order[block]] = row_at[positions[block]]
+    return indices
+
+
+def _ranked(rows: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Sort each list by exact distance, in place; return the squared distances."""
+    squared = np.empty(indices.shape)
+    parallel_map(
+        lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
+        row_blocks(len(rows), TILE),
+        n_jobs=n_jobs,
+    )
+    return squared
+
+
 def exact_neighbors(
-    rows: np.ndarray | csr_array, *, n_neighbors: int, slack: int = 8, n_jobs: int | None = None
+    rows: np.ndarray | csr_array,
+    *,
+    n_neighbors: int,
+    slack: int = 8,
+    cells: Cells | None = None,
+    n_jobs: int | None = None,
 ) -> Neighbors:
     """Return the `n_neighbors` nearest rows of each row, and up to `slack` near ones more.
 
-    The result is that of 64-bit brute force; memory is linear in the number of rows. Sparse rows
-    are multiplied as sparse matrices, block by block.
+    The result is that of 64-bit brute force, with `cells` or without: they only save time.
+    Memory is linear in the number of rows. Sparse rows are multiplied as sparse matrices, block
+    by block.
 
     Examples
     --------
@@ -238,18 +213,11 @@ def exact_neighbors(
         )
         reach = squared[:, -1].copy()
     else:
-        lift = lifted(rows, n_jobs=n_jobs)
-        values, indices = _candidates(lift, n_listed, n_jobs)
-        reach = certified_reach(lift, values[:, -1])
-        del lift
-        squared = np.empty(indices.shape)
-        parallel_map(
-            lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
-            row_blocks(n_rows, TILE),
-            n_jobs=n_jobs,
-        )
+        indices, reach = _candidates(rows, cells, n_listed, n_jobs)
+        squared = _ranked(rows, indices, n_jobs)
         doubtful = np.flatnonzero(squared[:, n_neighbors - 1] >= reach)
         if n_listed < n_rows - 1 and doubtful.size:
+            logger.debug("%d of %d rows are searched again in 64 bits", doubtful.size, n_rows)
             again = _careful_neighbors(
                 rows, rows, doubtful, n_listed, skip_self=True, n_jobs=n_jobs
             )
@@ -258,6 +226,46 @@ def exact_neighbors(
     if n_listed == n_rows - 1:
         reach = np.full(n_rows, np.inf)
     return Neighbors(indices, squared, reach)
+
+
+def approximate_neighbors(
+    rows: np.ndarray, *, n_neighbors: int, slack: int = 24, cells: Cells, n_jobs: int | None = None
+) -> Neighbors:
+    """Return about the nearest rows of each row; `recall` says how many of the true ones.
+
+    Every list is full, and distances are exact: only which rows are listed may be wrong. `reach`
+    is the last listed distance, as if nothing had been missed; where lists give out, the tree
+    searches on from there.
+
+    Examples
+    --------
+    >>> from vecfill.method.cells import cells_of
+    >>> rows = np.arange(300.0)[:, None]
+    >>> found = approximate_neighbors(rows, n_neighbors=2, cells=cells_of(rows))
+    >>> found.indices[9, :2], found.recall
+    (array([ 8, 10], dtype=int32), 1.0)
+    """
+    n_rows = len(rows)
+    n_listed = min(n_neighbors + slack, n_rows - 1)
+    sample = (np.arange(min(RECALL_SAMPLE, n_rows)) * n_rows) // min(RECALL_SAMPLE, n_rows)
+    truth, _ = _careful_neighbors(
+        rows, rows, cells.order[sample], n_neighbors, skip_self=True, n_jobs=n_jobs
+    )
+    place = np.empty(n_rows, np.int32)
+    place[cells.order] = np.arange(n_rows)
+    positions, recall = approximate_candidates(cells, n_listed, sample, place[truth], n_jobs=n_jobs)
+    indices = _by_row(cells, positions)
+    squared = _ranked(rows, indices, n_jobs)
+    return Neighbors(indices, squared, squared[:, -1].copy(), recall)
+
+
+def prefers_approximate(cells: Cells, n_neighbors: int, *, n_jobs: int | None = None) -> bool:
+    """Tell whether an exact search would take minutes, by how well cells prune these rows."""
+    n_rows, n_features = cells.order.size, cells.lift.n_features
+    if 0.5 * n_rows**2 * n_features <= MOST_EXACT_WORK:
+        return False
+    share = min(0.5, share_of_pairs(cells, n_neighbors, n_jobs=n_jobs))
+    return share * n_rows**2 * n_features > MOST_EXACT_WORK
 
 
 @dataclass(frozen=True)

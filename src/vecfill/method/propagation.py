@@ -7,26 +7,41 @@ and which `propagate_by_iteration` repeats as the paper does until little change
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
 from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.krylov import solve_columns
+from vecfill.method.krylov import Preconditioner, gauss_seidel, solve_columns
+from vecfill.method.multilevel import Multilevel
 
-RESIDUAL_TOL = 1e-10
+logger = logging.getLogger(__name__)
+
+RESIDUAL_TOL = 1e-9
 """What the solver aims at; ten times better than it must reach is cheap insurance."""
 
 MOST_ROWS_FACTORED = 3000
 """Below this a sparse factorisation is always quick; above it may fill up."""
 
+MOST_FILL = 20.0
+"""A factor with more entries than this times those of the system is slower than iterating."""
+
+FILL_SAMPLES = (2000, 4000)
+"""Rows of the two pieces that are factored to foretell the fill of the whole."""
+
 N_COLUMNS = 16
 """Columns solved together: two cache lines a row."""
+
+PILOT_ITER = 40
+"""Iterations with plain sweeps after which the system counts as hard: few rows are known."""
 
 MAX_KRYLOV = 3000
 
@@ -116,6 +131,9 @@ def propagate(
     unknown row must reach a known one (see `cut_off_rows`), else there is no single solution.
     Sums run in 64 bits; vectors come back in the precision of `embedding`.
 
+    Small systems are factored. Others are iterated with plain sweeps; if the first columns show
+    that this is slow, by a factorisation if it stays thin, else with coarser levels.
+
     Examples
     --------
     A row between two known ones, at a quarter of the way:
@@ -127,50 +145,118 @@ def propagate(
     """
     if is_known.all():
         return _nothing_unknown(embedding)
-    on_known, on_unknown = split_weights(weights, is_known)
-    known = embedding[is_known]
-    n_unknown, n_dims = on_unknown.shape[0], embedding.shape[1]
-    vectors = np.empty((n_unknown, n_dims), embedding.dtype)
-    is_small = n_unknown <= MOST_ROWS_FACTORED
-    factor = _factor(on_unknown) if is_small else None
-    mean = known.mean(axis=0, dtype=np.float64)
-
-    def solve(columns: slice) -> tuple[int, float]:
-        right = on_known @ known[:, columns].astype(np.float64)
-        if factor is None:
-            found = np.repeat(mean[None, columns], n_unknown, axis=0)
-            n_iter, residual = solve_columns(
-                on_unknown.indptr,
-                on_unknown.indices,
-                on_unknown.data,
-                right,
-                found,
-                tol,
-                MAX_KRYLOV,
-            )
-        else:
-            found = factor.solve(right)
-            n_iter, residual = 0, _relative_residual(on_unknown, right, found)
-        vectors[:, columns] = found
-        return n_iter, residual
-
-    blocks = row_blocks(n_dims, N_COLUMNS)
-    went = parallel_map(solve, blocks, n_jobs=n_jobs)
-    if factor is None and max(residual for _, residual in went) > tol:
-        # The iteration stalled on some columns; a factorisation costs memory but never stalls.
-        factor = _factor(on_unknown)
-        stalled = [b for b, (_, residual) in zip(blocks, went, strict=True) if residual > tol]
-        again = parallel_map(solve, stalled, n_jobs=n_jobs)
-        went = [w for w in went if w[1] <= tol] + again
+    system = _System(weights, embedding, is_known)
+    blocks = row_blocks(embedding.shape[1], N_COLUMNS)
+    if system.n_unknown <= MOST_ROWS_FACTORED:
+        went = parallel_map(system.solve_by(_factor(system.on_unknown)), blocks, n_jobs=n_jobs)
+    else:
+        went = _solve_large(system, blocks, tol, n_jobs)
     n_iter, residual = max(n for n, _ in went), max(r for _, r in went)
-    return Propagation(vectors, n_iter, residual, Outcome.SOLVED)
+    return Propagation(system.vectors, n_iter, residual, Outcome.SOLVED)
 
 
-def _factor(on_unknown: csr_array):
+class _System:
+    """The equations of the unknown rows, and their vectors as they are found."""
+
+    def __init__(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> None:
+        on_known, on_unknown = split_weights(weights, is_known)
+        # Neighbours near each other in memory: sweeps take half the time.
+        self.order = reverse_cuthill_mckee(on_unknown)
+        self.on_known = csr_array(on_known[self.order])
+        self.on_unknown = csr_array(on_unknown[self.order][:, self.order])
+        self.known = embedding[is_known]
+        self.n_unknown = on_unknown.shape[0]
+        self.vectors = np.empty((self.n_unknown, embedding.shape[1]), embedding.dtype)
+        self.mean = self.known.mean(axis=0, dtype=np.float64)
+
+    def right_side(self, columns: slice) -> np.ndarray:
+        """Return what known rows give to the unknown ones."""
+        return self.on_known @ self.known[:, columns].astype(np.float64)
+
+    def solve_by(self, factor: Any) -> Callable[[slice], tuple[int, float]]:
+        """Return a function that solves columns by a factorisation: iterations and residual."""
+
+        def solve(columns: slice) -> tuple[int, float]:
+            right = self.right_side(columns)
+            found = factor.solve(right)
+            self.vectors[self.order, columns] = found
+            return 0, _relative_residual(self.on_unknown, right, found)
+
+        return solve
+
+    def iterate_with(
+        self, precondition: Preconditioner, tol: float, max_iter: int
+    ) -> Callable[[slice], tuple[int, float]]:
+        """Return a function that solves columns by iteration: iterations and residual."""
+
+        def solve(columns: slice) -> tuple[int, float]:
+            right = self.right_side(columns)
+            found = np.repeat(self.mean[None, columns], self.n_unknown, axis=0)
+            went = solve_columns(
+                self.on_unknown, right, found, precondition, tol=tol, max_iter=max_iter
+            )
+            self.vectors[self.order, columns] = found
+            return went
+
+        return solve
+
+
+def _solve_large(
+    system: _System, blocks: list[slice], tol: float, n_jobs: int | None
+) -> list[tuple[int, float]]:
+    """Solve all blocks of columns by what the first block shows to be quickest."""
+    sweep = gauss_seidel(system.on_unknown)
+    pilot = parallel_map(system.iterate_with(sweep, tol, PILOT_ITER), blocks[:1], n_jobs=1)
+    if pilot[0][1] <= tol:
+        others = parallel_map(
+            system.iterate_with(sweep, tol, MAX_KRYLOV), blocks[1:], n_jobs=n_jobs
+        )
+        went = pilot + others
+    else:
+        fill = _foretold_fill(system.on_unknown)
+        logger.info("sweeps are slow; a factorisation would fill %.0f-fold", fill)
+        if fill <= MOST_FILL:
+            solve = system.solve_by(_factor(system.on_unknown))
+        else:
+            solve = system.iterate_with(Multilevel(system.on_unknown), tol, MAX_KRYLOV)
+        went = parallel_map(solve, blocks, n_jobs=n_jobs)
+    stalled = [place for place, (_, residual) in enumerate(went) if not residual <= tol]
+    if stalled:
+        # A factorisation may cost much memory, but it never stalls.
+        solve = system.solve_by(_factor(system.on_unknown))
+        again = parallel_map(solve, [blocks[place] for place in stalled], n_jobs=n_jobs)
+        for place, (_, residual) in zip(stalled, again, strict=True):
+            went[place] = (went[place][0], residual)
+    return went
+
+
+def _factor(on_unknown: csr_array) -> Any:
     n_unknown = on_unknown.shape[0]
     system = csc_array(eye_array(n_unknown, format="csc") - on_unknown)
     # Weakly diagonally dominant, so the diagonal is a safe pivot and keeps the fill low.
-    return splu(system, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return splu(
+        system,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def _foretold_fill(on_unknown: csr_array) -> float:
+    """Return about how many times more entries a factor has than the system.
+
+    Two pieces of the graph around its first row are factored; fill grows as a power of size.
+    """
+    n_unknown = on_unknown.shape[0]
+    nearby = breadth_first_order(on_unknown, 0, directed=False, return_predecessors=False)
+    fills = []
+    for size in FILL_SAMPLES:
+        some = np.sort(nearby[:size])
+        piece = csr_array(on_unknown[some][:, some])
+        fills.append(_factor(piece).nnz / (piece.nnz + some.size))
+    small, large = fills
+    growth = np.log(large / small) / np.log(FILL_SAMPLES[1] / FILL_SAMPLES[0])
+    return float(large * (n_unknown / FILL_SAMPLES[1]) ** max(growth, 0.0))
 
 
 def propagate_by_iteration(

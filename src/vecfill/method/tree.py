@@ -12,26 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import issparse
 
 from vecfill._compiled import compiled
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.distances import (
-    DistanceBlock,
-    Lifted,
-    Rows,
-    distances_from,
-    lifted,
-    pair_distances,
-    product_error,
-)
-from vecfill.method.neighbors import CHUNK, TILE, Neighbors, careful_blocks
-
-N_KEPT = 4
-"""Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
-
-MAX_WIDTH = 4096
-"""Columns of a tile in a search."""
+from vecfill.method.cells import Cells
+from vecfill.method.distances import Rows
+from vecfill.method.neighbors import Neighbors
+from vecfill.method.tree_search import OutsideSearch, outside_search
 
 
 @dataclass(frozen=True)
@@ -118,142 +104,41 @@ def _join(component, may_choose, best, ends, left, right, squared, n_edges):
     return n_edges, n_left
 
 
-@compiled
-def _scan_outside(products, mine, theirs, targets, values, indices):
-    """Keep the best columns of each row of a tile that belong to another component."""
-    n_rows, n_columns = products.shape
-    n_kept = values.shape[1]
-    for row in range(n_rows):
-        worst = values[row, n_kept - 1]
-        for start in range(0, n_columns, CHUNK):
-            stop = min(start + CHUNK, n_columns)
-            hits = 0
-            for column in range(start, stop):
-                hits |= products[row, column] > worst
-            if hits:
-                for column in range(start, stop):
-                    value = products[row, column]
-                    if value > worst and theirs[column] != mine[row]:
-                        place = n_kept - 1
-                        while place > 0 and values[row, place - 1] < value:
-                            values[row, place] = values[row, place - 1]
-                            indices[row, place] = indices[row, place - 1]
-                            place -= 1
-                        values[row, place] = value
-                        indices[row, place] = targets[column]
-                        worst = values[row, n_kept - 1]
+class _Seen:
+    """The edges out of each row's component that searches have found, the first of each row."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.index = np.full(n_rows, -1, np.int64)
+        self.squared = np.full(n_rows, np.inf)
+
+    def add(
+        self, rows: np.ndarray, index: np.ndarray, squared: np.ndarray, component: np.ndarray
+    ) -> None:
+        """Remember these edges where they come before what is there, or that is inside now."""
+        old, old_squared = self.index[rows], self.squared[rows]
+        is_stale = (old < 0) | (component[old] == component[rows])
+        is_first = (squared < old_squared) | ((squared == old_squared) & (index < old))
+        better = (index >= 0) & (is_stale | is_first)
+        self.index[rows[better]] = index[better]
+        self.squared[rows[better]] = squared[better]
 
 
-def _first_edges(
-    position: np.ndarray, row: np.ndarray, other: np.ndarray, squared: np.ndarray, n_queries: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each query, its first edge in the strict order: other end and length."""
-    low, high = np.minimum(row, other), np.maximum(row, other)
-    order = np.lexsort((high, low, squared, position))
-    found, first = np.unique(position[order], return_index=True)
-    out_index = np.full(n_queries, -1, np.int64)
-    out_squared = np.full(n_queries, np.inf)
-    out_index[found] = other[order[first]]
-    out_squared[found] = squared[order[first]]
-    return out_index, out_squared
+def _who_searches(component: np.ndarray, n_components: int) -> np.ndarray:
+    """Return which components search; larger ones may wait, smaller ones' choices join them."""
+    sizes = np.bincount(component, minlength=n_components)
+    may_search = sizes <= np.sort(sizes)[(n_components - 1) // 2]
+    may_search[np.argmax(sizes)] = False
+    if not may_search.any():
+        may_search[np.arange(n_components) != np.argmax(sizes)] = True
+    return may_search
 
 
-class _Search:
-    """Looks for the nearest row of another component, exactly, for rows whose list gave out."""
-
-    def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: int | None) -> None:
-        self.rows = rows
-        self.n_jobs = n_jobs
-        self.lift: Lifted | None = None if issparse(rows) else lifted(rows, n_jobs=n_jobs)
-        self.block_of: DistanceBlock | None = None
-        self.by_reach = np.argsort(reach, kind="stable")
-        self.sorted_reach = reach[self.by_reach]
-
-    def outside(
-        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each query's first edge to another component no longer than its bound.
-
-        A pair in neither row's list is at least as long as both reaches, so a row with a reach
-        beyond the bound is no target.
-        """
-        order = np.argsort(bounds, kind="stable")
-        parts = [order[block] for block in row_blocks(order.size, TILE)]
-        index = np.full(queries.size, -1, np.int64)
-        squared = np.full(queries.size, np.inf)
-        doubtful = []
-
-        def search(part: np.ndarray) -> None:
-            sure = self._by_products(queries[part], bounds[part], component)
-            index[part], squared[part] = sure[0], sure[1]
-            doubtful.append(part[sure[2]])
-
-        if self.lift is None:
-            doubtful = [order]
-        else:
-            parallel_map(search, parts, n_jobs=self.n_jobs)
-        unsure = np.sort(np.concatenate(doubtful))
-        if unsure.size:
-            found = self._by_careful_blocks(queries[unsure], bounds[unsure], component)
-            index[unsure], squared[unsure] = found
-        return index, squared
-
-    def _by_products(
-        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Search by 32-bit products: other ends, lengths, and for whom the error left doubt."""
-        lift = self.lift
-        assert lift is not None
-        relative, absolute = product_error(lift.n_features, np.float32)
-        halves = lift.half_squares[queries]
-        with np.errstate(over="ignore"):
-            partner = 0.5 * (lift.lengths[queries] + np.sqrt(bounds)) ** 2
-        error = relative * (halves + np.minimum(partner, lift.half_squares.max())) + absolute
-        floor = np.nextafter(-0.5 * (bounds + error), -np.inf).astype(np.float32)
-        floor = np.nextafter(floor, np.float32(-np.inf))
-        values = np.repeat(floor[:, None], N_KEPT, axis=1)
-        indices = np.full(values.shape, -1, np.int64)
-        points = lift.points[queries]
-        n_targets = int(np.searchsorted(self.sorted_reach, bounds.max(), side="right"))
-        for block in row_blocks(n_targets, MAX_WIDTH):
-            targets = self.by_reach[block]
-            products = points @ lift.targets(targets)
-            _scan_outside(
-                products, component[queries], component[targets], targets, values, indices
-            )
-        position, rank = np.nonzero(indices >= 0)
-        row, other = queries[position], indices[position, rank]
-        length = pair_distances(self.rows, self.rows, row, other)
-        index, squared = _first_edges(position, row, other, length, queries.size)
-        unlisted_at_least = -2.0 * values[:, -1].astype(np.float64) - error
-        is_doubtful = (indices[:, -1] >= 0) & (squared >= unlisted_at_least)
-        return index, squared, is_doubtful
-
-    def _by_careful_blocks(
-        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Search in 64 bits, looking at every candidate within the error."""
-        if self.block_of is None:
-            self.block_of = distances_from(self.rows)
-        block_of = self.block_of
-
-        def search(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            mine = queries[part]
-            squared, error = block_of(self.rows[mine])
-            squared[component[mine][:, None] == component] = np.inf
-            limit = np.minimum((squared + error).min(axis=1), bounds[part])
-            position, other = np.nonzero(squared - error <= limit[:, None])
-            row = mine[position]
-            length = pair_distances(self.rows, self.rows, row, other)
-            return _first_edges(position, row, other, length, part.size)
-
-        parts = careful_blocks(np.arange(queries.size), self.rows.shape[0])
-        found = parallel_map(search, parts, n_jobs=self.n_jobs)
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-
-def minimum_spanning_tree(rows: Rows, neighbors: Neighbors, *, n_jobs: int | None = None) -> Tree:
+def minimum_spanning_tree(
+    rows: Rows, neighbors: Neighbors, *, cells: Cells | None = None, n_jobs: int | None = None
+) -> Tree:
     """Return the exact Euclidean minimum spanning tree of distinct rows.
+
+    `cells`, if given, save time where lists give out; the tree is the same.
 
     Examples
     --------
@@ -269,29 +154,27 @@ def minimum_spanning_tree(rows: Rows, neighbors: Neighbors, *, n_jobs: int | Non
     left, right = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
     squared = np.empty(n_rows - 1)
     reach = neighbors.reach.copy()
-    out_index, out_squared = np.full(n_rows, -1, np.int64), np.full(n_rows, np.inf)
-    search: _Search | None = None
+    seen = _Seen(n_rows)
+    search: OutsideSearch | None = None
     while n_components > 1:
         shortest = (neighbors.indices, neighbors.squared, component, n_components)
-        best, ends = _shortest_edges(*shortest, out_index, out_squared)
-        sizes = np.bincount(component, minlength=n_components)
-        # The larger components may wait: they are joined by the smaller ones' choices.
-        may_search = sizes <= np.sort(sizes)[(n_components - 1) // 2]
-        may_search[np.argmax(sizes)] = False
-        if not may_search.any():
-            may_search[np.arange(n_components) != np.argmax(sizes)] = True
+        best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
+        may_search = _who_searches(component, n_components)
         is_unsure = reach <= best[component]
         queries = np.flatnonzero(is_unsure & may_search[component])
         if queries.size:
-            search = search or _Search(rows, neighbors.reach, n_jobs)
-            bounds = best[component[queries]]
-            index, length = search.outside(queries, bounds, component)
-            found = index >= 0
-            out_index[queries[found]] = index[found]
-            out_squared[queries[found]] = length[found]
-            # Nothing unseen is nearer than what was found, or than the bound if nothing was.
-            reach[queries] = np.where(found, length, np.nextafter(bounds, np.inf))
-            best, ends = _shortest_edges(*shortest, out_index, out_squared)
+            search = search or outside_search(rows, neighbors, cells, n_jobs=n_jobs)
+            near = search.near(queries, best[component[queries]], component)
+            seen.add(queries, *near, component)
+            # A first edge out lowers the bound of the whole component: fewer rows are unsure.
+            best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
+            is_unsure = reach <= best[component]
+            queries = np.flatnonzero(is_unsure & may_search[component])
+        if search is not None and queries.size:
+            found = search.outside(queries, best[component[queries]], component)
+            seen.add(queries, found.index, found.squared, component)
+            reach[queries] = found.sure_to
+            best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
             is_unsure[queries] = False
         may_choose = np.ones(n_components, np.bool_)
         may_choose[component[is_unsure]] = False

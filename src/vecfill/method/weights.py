@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill._types import DomainVectors
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.distances import Rows, well_scaled
@@ -29,6 +29,9 @@ DUAL_TOL = 1e-11
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest do not set the floor: they are zeros with noise."""
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""What is smaller has lost its digits, and its inverse is no number."""
+
 ROWS_PER_BLOCK = 512
 
 
@@ -42,23 +45,24 @@ def _solve_on(gram, target, support, n_support, factor, solution):
             pivot -= factor[a, c] * factor[a, c]
         if not pivot > PIVOT_TOL * gram[i, i]:
             return False
-        pivot = np.sqrt(pivot)
-        factor[a, a] = pivot
+        # Kept as its inverse: a division takes as long as ten products.
+        inverse = 1.0 / np.sqrt(pivot)
+        factor[a, a] = inverse
         for b in range(a + 1, n_support):
             value = gram[support[b], i]
             for c in range(a):
                 value -= factor[b, c] * factor[a, c]
-            factor[b, a] = value / pivot
+            factor[b, a] = value * inverse
     for a in range(n_support):
         value = target[support[a]]
         for c in range(a):
             value -= factor[a, c] * solution[c]
-        solution[a] = value / factor[a, a]
+        solution[a] = value * factor[a, a]
     for a in range(n_support - 1, -1, -1):
         value = solution[a]
         for c in range(a + 1, n_support):
             value -= factor[c, a] * solution[c]
-        solution[a] = value / factor[a, a]
+        solution[a] = value * factor[a, a]
     return True
 
 
@@ -128,14 +132,18 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
 
 
 @compiled
-def _block_pivoting(gram, target, n, x, is_in, support, factor, solution, gradient):
-    """Exchange all bad neighbours at once, one at a time if that does not help."""
-    for j in range(n):
-        is_in[j] = target[j] > 0.0
+def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solution, gradient):
+    """Exchange all bad neighbours at once, one at a time if that does not help.
+
+    It begins with all neighbours in; `solution` is theirs already if `is_solved`.
+    """
+    is_in[:n] = True
     fewest_bad, patience = n + 1, 3
-    for _ in range(5 * n + 20):
+    for step in range(5 * n + 20):
         n_support = _support_of(is_in, n, support)
-        if not _solve_on(gram, target, support, n_support, factor, solution):
+        if not (step == 0 and is_solved) and not _solve_on(
+            gram, target, support, n_support, factor, solution
+        ):
             break
         x[:n] = 0.0
         for a in range(n_support):
@@ -189,112 +197,130 @@ def _floored(x, n, weight_floor, out):
 
 
 @compiled
-def _weigh(grams, targets, n, is_simplex, ridge, weight_floor, out):
-    """Turn the Gram matrix of `n` neighbours into weights.
+def _workspace(widest):
+    """Return room for one row's problem at a time: making it anew for each row takes longer."""
+    x, solution, gradient = np.empty(widest), np.empty(widest), np.empty(widest)
+    is_in, support = np.empty(widest, np.bool_), np.empty(widest, np.int64)
+    factor = np.empty((widest, widest))
+    return x, is_in, support, factor, solution, gradient
 
-    For the simplex form `grams` is that of the neighbours minus the row, and the sum of the
+
+@compiled
+def _weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
+    """Turn the Gram matrix of `n` neighbours into weights; it is scaled in place.
+
+    For the simplex form `gram` is that of the neighbours minus the row, and the sum of the
     weights enters as one more equation; otherwise that of the neighbours themselves.
     """
     if n == 0:
         return
     mean_diagonal = 0.0
     for j in range(n):
-        mean_diagonal += grams[j, j] / n
-    if not mean_diagonal > 0.0:
-        out[:n] = 1.0 / n
-        return
+        mean_diagonal += gram[j, j] / n
     largest_target = 0.0
     for j in range(n):
-        largest_target = max(largest_target, abs(targets[j]))
-    if not is_simplex and not largest_target > 0.0:
+        largest_target = max(largest_target, abs(target[j]))
+    if not mean_diagonal > SMALLEST or not largest_target > SMALLEST:
         out[:n] = 1.0 / n
         return
-    gram = np.empty((n, n))
-    target = np.empty(n)
+    # Scaled, so that one set of tolerances serves every row; weights are shares.
+    scale = 1.0 / mean_diagonal
+    sum_equation = 1.0 if is_simplex else 0.0
     for i in range(n):
-        # Scaled, so that one set of tolerances serves every row; weights are shares.
-        target[i] = 1.0 if is_simplex else targets[i] / largest_target
+        target[i] /= largest_target
         for j in range(n):
-            gram[i, j] = grams[i, j] / mean_diagonal + (1.0 if is_simplex else 0.0)
+            gram[i, j] = gram[i, j] * scale + sum_equation
         gram[i, i] += ridge
-    x, solution, gradient = np.zeros(n), np.empty(n), np.empty(n)
-    is_in, support = np.empty(n, np.bool_), np.arange(n)
-    factor = np.empty((n, n))
-    if not _solve_on(gram, target, support, n, factor, solution):
+    x, _, support, factor, solution, _ = work
+    for i in range(n):
+        support[i] = i
+    is_solved = _solve_on(gram, target, support, n, factor, solution)
+    if not is_solved:
         # More than one mix is best: fewer features than neighbours, or equal neighbours. A
         # little ridge takes the one of least norm, whatever the order of the neighbours.
         for i in range(n):
             gram[i, i] += TIE_RIDGE
-    _block_pivoting(gram, target, n, x, is_in, support, factor, solution, gradient)
+    _block_pivoting(gram, target, n, is_solved, *work)
     _floored(x, n, weight_floor, out)
 
 
-@compiled
+@compiled_in_any_order
 def _gram_of(points, n, gram):
     """Gram matrix of the first `n` rows of 64-bit points, two rows by two at a time."""
     n_features = points.shape[1]
     for a in range(0, n, 2):
+        # An odd last row is its own partner: written twice, but no special case.
         b = min(a + 1, n - 1)
         for c in range(0, a + 1, 2):
             d = min(c + 1, n - 1)
-            aa0 = aa1 = ac0 = ac1 = bc0 = bc1 = bd0 = bd1 = 0.0
-            whole = n_features - n_features % 2
-            for t in range(0, whole, 2):
-                aa0 += points[a, t] * points[c, t]
-                aa1 += points[a, t + 1] * points[c, t + 1]
-                ac0 += points[a, t] * points[d, t]
-                ac1 += points[a, t + 1] * points[d, t + 1]
-                bc0 += points[b, t] * points[c, t]
-                bc1 += points[b, t + 1] * points[c, t + 1]
-                bd0 += points[b, t] * points[d, t]
-                bd1 += points[b, t + 1] * points[d, t + 1]
-            if whole < n_features:
-                aa0 += points[a, whole] * points[c, whole]
-                ac0 += points[a, whole] * points[d, whole]
-                bc0 += points[b, whole] * points[c, whole]
-                bd0 += points[b, whole] * points[d, whole]
-            gram[a, c] = gram[c, a] = aa0 + aa1
-            gram[a, d] = gram[d, a] = ac0 + ac1
-            gram[b, c] = gram[c, b] = bc0 + bc1
-            gram[b, d] = gram[d, b] = bd0 + bd1
+            ac = ad = bc = bd = 0.0
+            for t in range(n_features):
+                ac += points[a, t] * points[c, t]
+                ad += points[a, t] * points[d, t]
+                bc += points[b, t] * points[c, t]
+                bd += points[b, t] * points[d, t]
+            gram[a, c] = gram[c, a] = ac
+            gram[a, d] = gram[d, a] = ad
+            gram[b, c] = gram[c, b] = bc
+            gram[b, d] = gram[d, b] = bd
+
+
+@compiled
+def _gather_point(row, out):
+    for t in range(row.size):
+        out[t] = np.float64(row[t])
+
+
+@compiled
+def _gather_difference(row, origin, out):
+    for t in range(row.size):
+        out[t] = np.float64(row[t]) - np.float64(origin[t])
+
+
+@compiled
+def _widest(indptr, first, last):
+    widest = 0
+    for row in range(first, last):
+        widest = max(widest, indptr[row + 1] - indptr[row])
+    return widest
 
 
 @compiled
 def _dense_weights(
     rows, fitted, first, last, indptr, indices, is_simplex, ridge, weight_floor, weights
 ):
-    widest = 0
-    for row in range(first, last):
-        widest = max(widest, indptr[row + 1] - indptr[row])
+    widest = _widest(indptr, first, last)
     points = np.empty((widest + 1, rows.shape[1]))
-    gram, target = np.empty((widest + 1, widest + 1)), np.ones(widest)
+    gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
+    work = _workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
-        for a in range(n):
-            neighbor = indices[start + a]
-            for t in range(rows.shape[1]):
-                points[a, t] = np.float64(fitted[neighbor, t])
-                if is_simplex:
-                    points[a, t] -= np.float64(rows[row, t])
         if is_simplex:
+            for a in range(n):
+                _gather_difference(fitted[indices[start + a]], rows[row], points[a])
             _gram_of(points, n, gram)
+            target[:n] = 1.0
         else:
-            for t in range(rows.shape[1]):
-                points[n, t] = np.float64(rows[row, t])
+            for a in range(n):
+                _gather_point(fitted[indices[start + a]], points[a])
+            _gather_point(rows[row], points[n])
             _gram_of(points, n + 1, gram)
             target[:n] = gram[n, :n]
-        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop])
+        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
 @compiled
 def _distance_weights(
     distances, fitted, first, last, indptr, indices, ridge, weight_floor, weights
 ):
+    widest = _widest(indptr, first, last)
+    gram, target = np.empty((widest, widest)), np.empty(widest)
+    work = _workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
-        gram, target = np.empty((n, n)), np.ones(n)
+        target[:n] = 1.0
         for a in range(n):
             for b in range(n):
                 i, j = indices[start + a], indices[start + b]
@@ -302,7 +328,7 @@ def _distance_weights(
                 between = np.float64(fitted[i, j])
                 # Gram matrix of differences from the row, by the law of cosines.
                 gram[a, b] = 0.5 * (to_i * to_i + to_j * to_j - between * between)
-        _weigh(gram, target, n, True, ridge, weight_floor, weights[start:stop])
+        _weigh(gram, target, n, True, ridge, weight_floor, weights[start:stop], work)
 
 
 @compiled
@@ -337,6 +363,9 @@ def _sparse_weights(
 ):
     column_of = np.full(n_features, -1)
     columns = np.empty(n_features, np.int64)
+    widest = _widest(indptr, first, last)
+    gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
+    work = _workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
@@ -349,15 +378,15 @@ def _sparse_weights(
                 points[a, column_of[columns_of_rows[place]]] = np.float64(data[place])
         for used in range(n_used):
             column_of[columns[used]] = -1
-        gram, target = np.zeros((n + 1, n + 1)), np.ones(n)
         if is_simplex:
             for a in range(n):
                 points[a] -= points[n]
             _gram_of(points, n, gram)
+            target[:n] = 1.0
         else:
             _gram_of(points, n + 1, gram)
-            target[:] = gram[n, :n]
-        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop])
+            target[:n] = gram[n, :n]
+        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
 def _as_weights(graph: csr_array, values: np.ndarray) -> csr_array:

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from vecfill._types import KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.method.krylov import solve_columns
+from vecfill.method.krylov import gauss_seidel, solve_columns
 from vecfill.method.propagation import split_weights
 
 MOST_ROWS_FACTORED = 20_000
@@ -115,10 +115,9 @@ class Contributions:
         if n_unknown > MOST_ROWS_FACTORED:
             if self._transposed is None:
                 self._transposed = csr_array(self.on_unknown.T)
-            matrix = self._transposed
-            found = wanted.copy()
+            found, matrix = wanted.copy(), self._transposed
             _, residual = solve_columns(
-                matrix.indptr, matrix.indices, matrix.data, wanted, found, 1e-10, 3000
+                matrix, wanted, found, gauss_seidel(matrix), tol=1e-10, max_iter=3000
             )
             if residual <= 1e-8:
                 return found

@@ -85,8 +85,8 @@ def orthogonal_matching_pursuit(domain: Any, known: np.ndarray, is_known: np.nda
     found = np.empty((len(targets), known.shape[1]))
     for block in row_blocks(len(targets), 256):
         with warnings.catch_warnings():
-            # Atoms may repeat each other, as categories do; the pursuit then needs fewer.
-            warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended", RuntimeWarning)
+            # It stops early when the atoms left depend on those taken: that is its answer.
+            warnings.simplefilter("ignore", RuntimeWarning)
             mixes = orthogonal_mp_gram(
                 gram, atoms @ targets[block].T, n_nonzero_coefs=n_atoms, copy_Gram=False
             )

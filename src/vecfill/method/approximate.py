@@ -1,0 +1,137 @@
+"""Who is near whom, nearly: for so many rows without structure that looking at all pairs is slow.
+
+Each cell meets only the nearest cells. Then neighbours of neighbours are tried, which repairs most
+of what was missed across the borders of cells, until a sample of rows, searched exactly, shows
+that enough of the true neighbours are found. No chance is involved: a pass reads the lists of the
+pass before and writes new ones, so the result is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from vecfill._compiled import compiled, compiled_in_any_order
+from vecfill.method.blocks import parallel_map, row_blocks
+from vecfill.method.cell_neighbors import meet, query_blocks
+from vecfill.method.cells import MAX_WIDTH, Cells
+from vecfill.method.scans import push
+
+logger = logging.getLogger(__name__)
+
+ROWS_MET = 8000
+"""Rows of the nearest cells that every row is compared with at first."""
+
+ENOUGH_RECALL = 0.96
+"""Recall on the sample at which passes stop: a little above what we promise."""
+
+MOST_PASSES = 5
+"""Passes over neighbours of neighbours; each finds fewer new ones."""
+
+ROWS_PER_JOB = 16384
+
+
+@compiled_in_any_order
+def _half_product(left, right):
+    """Product of a lifted point and a swapped one, the last columns added at the end."""
+    n_features = left.size - 2
+    total = np.float32(0.0)
+    for t in range(n_features):
+        total += left[t] * right[t]
+    return total + left[n_features] + right[n_features]
+
+
+@compiled
+def _listed_by(indices):
+    """Return who lists each position, nearest first, no more than a list holds; and how many."""
+    n_rows, n_listed = indices.shape
+    listed_by = np.full((n_rows, n_listed), -1, np.int32)
+    counts = np.zeros(n_rows, np.int32)
+    for rank in range(n_listed):
+        for position in range(n_rows):
+            other = indices[position, rank]
+            if other >= 0 and counts[other] < n_listed:
+                listed_by[other, counts[other]] = position
+                counts[other] += 1
+    return listed_by, counts
+
+
+@compiled
+def _improve(points, first, last, old, listed_by, counts, values, indices):
+    """Offer each row the neighbours of those it lists and of those that list it."""
+    n_rows, n_listed = old.shape[0], old.shape[1]
+    last_offered = np.full(n_rows, -1, np.int32)
+    for position in range(first, last):
+        kept, kept_indices = values[position], indices[position]
+        last_offered[position] = position
+        for rank in range(n_listed):
+            if old[position, rank] >= 0:
+                last_offered[old[position, rank]] = position
+        for side in range(2):
+            n_through = n_listed if side == 0 else counts[position]
+            for rank in range(n_through):
+                through = old[position, rank] if side == 0 else listed_by[position, rank]
+                if through < 0:
+                    continue
+                for place in range(n_listed + 1):
+                    other = through if place == n_listed else old[through, place]
+                    if other >= 0 and last_offered[other] != position:
+                        last_offered[other] = position
+                        value = _half_product(points[position], points[other])
+                        if value > kept[-1]:
+                            push(kept, kept_indices, value, other)
+
+
+def _meet_nearest(cells: Cells, lists: tuple[np.ndarray, np.ndarray], n_jobs: int | None) -> None:
+    sizes = np.diff(cells.starts)
+
+    def search(query: tuple[int, slice]) -> None:
+        cell, block = query
+        nearest = np.argsort(cells.gaps[cell], kind="stable")
+        n_cells = int(np.searchsorted(np.cumsum(sizes[nearest]), ROWS_MET)) + 2
+        swapped = cells.lift.swapped(block)
+        buffer = np.empty(len(swapped) * MAX_WIDTH, np.float32)
+        positions = np.arange(block.start, block.stop)
+        meet(cells, swapped, positions, np.sort(nearest[:n_cells]), lists, buffer)
+
+    parallel_map(search, query_blocks(cells), n_jobs=n_jobs)
+
+
+def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> None:
+    """Improve all lists by neighbours of neighbours, as the lists were before the pass."""
+    old = indices.copy()
+    listed_by, counts = _listed_by(old)
+
+    def improve(block: slice) -> None:
+        lists = (old, listed_by, counts, values, indices)
+        _improve(cells.lift.points, block.start, block.stop, *lists)
+
+    parallel_map(improve, row_blocks(len(old), ROWS_PER_JOB), n_jobs=n_jobs)
+
+
+def _recall(indices: np.ndarray, sample: np.ndarray, truth: np.ndarray) -> float:
+    found = indices[sample]
+    hits = [np.isin(truth[place], found[place]).sum() for place in range(sample.size)]
+    return float(np.sum(hits) / truth.size)
+
+
+def approximate_candidates(
+    cells: Cells, n_listed: int, sample: np.ndarray, truth: np.ndarray, *, n_jobs: int | None = None
+) -> tuple[np.ndarray, float]:
+    """Return about the nearest positions of each position, and the share of true ones found.
+
+    `sample` are positions whose true nearest positions, `truth`, are known.
+    """
+    n_rows = cells.order.size
+    values = np.full((n_rows, n_listed), -np.inf, np.float32)
+    indices = np.full((n_rows, n_listed), -1, np.int32)
+    _meet_nearest(cells, (values, indices), n_jobs)
+    recall = _recall(indices, sample, truth)
+    for n_passes in range(MOST_PASSES):
+        logger.info("recall %.3f after %d passes", recall, n_passes)
+        if recall >= ENOUGH_RECALL:
+            break
+        _one_pass(cells, values, indices, n_jobs)
+        recall = _recall(indices, sample, truth)
+    return indices, recall

@@ -1,0 +1,229 @@
+"""Rows grouped in cells, and which cells can hold a row that is near enough.
+
+Every row belongs to the cell of its nearest centre, so two cells are split by a plane, and a row
+that lies far on its own side of the plane is far from all rows on the other side. Where data has
+structure, a search that skips such cells looks at a small share of all pairs. The bounds allow
+for every rounding, so skipping a cell never loses a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vecfill._compiled import compiled
+from vecfill.method.blocks import parallel_map, row_blocks
+from vecfill.method.distances import Lifted, lifted
+
+ROUNDS = 6
+"""Rounds of k-means: centres need only be good, not best."""
+
+SAMPLE_PER_CELL = 40
+"""Rows a cell that k-means looks at; the others only ask which centre is nearest."""
+
+MOST_CELLS = 8000
+"""Cells are compared with cells, so their number is held where that stays cheap."""
+
+MAX_WIDTH = 4096
+"""Columns of a tile of products: with a few hundred rows it stays in the cache."""
+
+UNIT = float(np.finfo(np.float32).eps) / 2
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows in the order of their cells, ready for products, and what bounds their distances.
+
+    A *position* is a place in that order; ``order[position]`` is the row.
+    """
+
+    order: np.ndarray
+    """(n_rows,) the row at each position; ascending within a cell."""
+    starts: np.ndarray
+    """(n_cells + 1,) the position where each cell begins."""
+    lift: Lifted
+    """The rows by position, lifted for 32-bit products."""
+    centres: np.ndarray
+    """(n_features, n_cells) what the planes between cells are made of."""
+    gaps: np.ndarray
+    """(n_cells, n_cells) distances of centres, rounded up."""
+    leans: np.ndarray
+    """``leans[s, t]``: how far the rows of s lean to t, the largest ``row @ (c_t - c_s)``."""
+    sizes: np.ndarray
+    """(n_cells, 2) the largest length of a row, and the length of the centre."""
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are; none is empty."""
+        return self.starts.size - 1
+
+    def cell_of(self, positions: np.ndarray) -> np.ndarray:
+        """Return the cell that each position lies in."""
+        return np.searchsorted(self.starts, positions, side="right") - 1
+
+    def runs(self, chosen: np.ndarray) -> Iterator[slice]:
+        """Cut the positions of ascending cells in slices of neighbouring cells, none too wide."""
+        breaks = np.flatnonzero(np.diff(chosen) > 1)
+        firsts = chosen[np.concatenate([[0], breaks + 1])]
+        lasts = chosen[np.concatenate([breaks, [chosen.size - 1]])]
+        for start, stop in zip(self.starts[firsts], self.starts[lasts + 1], strict=True):
+            for block in row_blocks(int(stop - start), MAX_WIDTH):
+                yield slice(int(start) + block.start, int(start) + block.stop)
+
+    def limits(self, cell: int, others: np.ndarray) -> np.ndarray:
+        """Return what a row's lean to each other cell is compared with, all rounding allowed for.
+
+        A row of `cell` at distance r from some row of ``others[t]`` has
+        ``limits[t] - lean <= r * gaps[cell, others[t]]``.
+        """
+        lengths = self.sizes[cell, 0] + self.sizes[others, 0]
+        centres = self.sizes[cell, 1] + self.sizes[others, 1]
+        n_features = self.lift.n_features
+        # Two products of n terms, the subtraction, the comparison, and rounding of centred rows.
+        slack = (1.02 * n_features + 32) * UNIT * lengths * centres
+        tiny = 16 * n_features * float(np.finfo(np.float32).tiny)
+        limits = -self.leans[others, cell].astype(np.float64) - slack - tiny
+        return np.nextafter(limits.astype(np.float32), np.float32(-np.inf))
+
+    def leans_of(self, swapped: np.ndarray, cell: int, others: np.ndarray | None) -> np.ndarray:
+        """Return how far rows of `cell` lean to each other cell: ``row @ (c_t - c_cell)``."""
+        n_features = self.lift.n_features
+        centres = self.centres if others is None else self.centres[:, others]
+        leans = swapped[:, :n_features] @ centres
+        leans -= (swapped[:, :n_features] @ self.centres[:, cell])[:, None]
+        return leans
+
+    def radii(self, squared: np.ndarray) -> np.ndarray:
+        """Return distances for comparison with the bounds, rounded up and never infinite."""
+        # No two rows are farther apart than this, and infinity times a gap of zero is no number.
+        diameter = 2.1 * float(self.sizes[:, 0].max())
+        with np.errstate(over="ignore"):
+            distances = np.sqrt(np.maximum(squared, 0.0)) * (1.0 + 16 * UNIT)
+        return np.minimum(distances, diameter).astype(np.float32) + np.float32(1e-30)
+
+
+@compiled
+def cells_needed(leans, limits, gaps, radii, is_open, needs):
+    """Write which open cells each row may have a near row in; count the rows of each cell."""
+    n_rows, n_cells = leans.shape
+    counts = np.zeros(n_cells, np.int32)
+    for row in range(n_rows):
+        radius = radii[row]
+        for t in range(n_cells):
+            is_needed = np.uint8(limits[t] - leans[row, t] <= radius * gaps[t]) & is_open[t]
+            needs[row, t] = is_needed
+            counts[t] += is_needed
+    return counts
+
+
+def _evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:
+    """Return row numbers spread over all rows: no chance, and the same for any thread."""
+    n_wanted = min(n_rows, n_wanted)
+    return (np.arange(n_wanted) * n_rows) // n_wanted
+
+
+def _nearest_centres(points: np.ndarray, centres: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    nearest = np.empty(len(points), np.int64)
+    half_squares = 0.5 * np.einsum("ij,ij->i", centres, centres)
+
+    def assign(block: slice) -> None:
+        products = points[block] @ centres.T
+        products -= half_squares
+        nearest[block] = products.argmax(axis=1)
+
+    parallel_map(assign, row_blocks(len(points), MAX_WIDTH), n_jobs=n_jobs)
+    return nearest
+
+
+def _centres(sample: np.ndarray, n_cells: int, n_jobs: int | None) -> np.ndarray:
+    """Return centres by k-means from evenly spaced rows."""
+    centres = sample[_evenly_spaced(len(sample), n_cells)].copy()
+    for _ in range(ROUNDS):
+        nearest = _nearest_centres(sample, centres, n_jobs)
+        by_centre = np.argsort(nearest, kind="stable")
+        used, first = np.unique(nearest[by_centre], return_index=True)
+        sums = np.add.reduceat(sample[by_centre], first, axis=0)
+        centres[used] = sums / np.diff(np.append(first, len(sample)))[:, None]
+    return centres
+
+
+def _by_place(centres: np.ndarray) -> np.ndarray:
+    """Return an order of the centres in which neighbours are near: halves of halves."""
+    ordered: list[np.ndarray] = []
+    waiting = [np.arange(len(centres))]
+    while waiting:
+        some = waiting.pop()
+        if some.size <= 2:
+            ordered.append(some)
+            continue
+        centred = centres[some] - centres[some].mean(axis=0)
+        # Sizes of 1: fourth powers of what is far apart would overflow.
+        centred /= max(float(np.abs(centred).max()), float(np.finfo(np.float32).tiny))
+        direction = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
+        for _ in range(5):
+            direction = centred.T @ (centred @ direction)
+            direction /= np.linalg.norm(direction) + np.finfo(np.float32).tiny
+        sorted_along = some[np.argsort(centred @ direction, kind="stable")]
+        waiting += [sorted_along[some.size // 2 :], sorted_along[: some.size // 2]]
+    return np.concatenate(ordered)
+
+
+def _gaps(centres: np.ndarray) -> np.ndarray:
+    wide = centres.astype(np.float64)
+    squares = np.einsum("ij,ij->i", wide, wide)
+    both = squares[:, None] + squares
+    error = 4 * (wide.shape[1] + 4) * np.finfo(np.float64).eps
+    gaps = np.sqrt(np.maximum(both * (1.0 + error) - 2.0 * (wide @ wide.T), 0.0))
+    np.fill_diagonal(gaps, 0.0)
+    return np.nextafter(gaps.astype(np.float32), np.float32(np.inf))
+
+
+def cells_of(rows: np.ndarray, *, n_jobs: int | None = None) -> Cells:
+    """Group dense rows in about ``2 sqrt(n_rows)`` cells by k-means.
+
+    Examples
+    --------
+    >>> cells = cells_of(np.repeat([[0.0], [9.0]], 40, axis=0))
+    >>> sorted(np.diff(cells.starts).tolist())
+    [40, 40]
+    """
+    n_rows, n_features = rows.shape
+    n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
+    sample = rows[_evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
+    # Centred before they are cut to 32 bits: far from the origin nothing would be left.
+    middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    centres = _centres((sample - middle).astype(np.float32), n_cells, n_jobs)
+    centres = centres[_by_place(centres)]
+
+    nearest = np.empty(n_rows, np.int64)
+
+    def assign(block: slice) -> None:
+        points = (rows[block] - middle).astype(np.float32)
+        nearest[block] = _nearest_centres(points, centres, 1)
+
+    parallel_map(assign, row_blocks(n_rows, MAX_WIDTH), n_jobs=n_jobs)
+    used, nearest = np.unique(nearest, return_inverse=True)
+    centres = np.ascontiguousarray(centres[used])
+    order = np.argsort(nearest, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(nearest))])
+    lift = lifted(rows, order=order, centre=middle, n_jobs=n_jobs)
+
+    n_cells = used.size
+    centre_columns = np.ascontiguousarray(centres.T)
+    leans = np.empty((n_cells, n_cells), np.float32)
+
+    def lean(cell: int) -> None:
+        leans[cell] = -np.inf
+        for block in row_blocks(int(starts[cell + 1] - starts[cell]), MAX_WIDTH):
+            first = starts[cell] + block.start
+            some = lift.points[first : starts[cell] + block.stop, :n_features] @ centre_columns
+            some -= some[:, cell].copy()[:, None]
+            np.maximum(leans[cell], some.max(axis=0), out=leans[cell])
+
+    parallel_map(lean, range(n_cells), n_jobs=n_jobs)
+    sizes = np.empty((n_cells, 2))
+    sizes[:, 0] = np.maximum.reduceat(lift.lengths, starts[:-1]) * (1.0 + 8 * UNIT)
+    sizes[:, 1] = np.linalg.norm(centres.astype(np.float64), axis=1)
+    return Cells(order, starts, lift, centre_columns, _gaps(centres), leans, sizes)

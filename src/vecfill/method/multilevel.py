@@ -1,0 +1,186 @@
+"""A preconditioner for ``(I - W) Y = B`` when few rows are known: sweeps on ever coarser copies.
+
+A Gauss-Seidel sweep evens out neighbours at once, but takes as many sweeps as there are steps to
+carry news from one end of the graph to the other. So rows are joined with their neighbours in
+groups, groups again in groups, and what sweeps leave over is solved among groups, where the other
+end is a few steps away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, diags_array
+from scipy.sparse.linalg import splu
+
+from vecfill._compiled import compiled
+
+COARSEST = 400
+"""Rows at which a factorisation is quicker than another level."""
+
+MOST_LEFT = 0.8
+"""A level that leaves a larger share of the rows is not worth its sweeps."""
+
+MOST_IN_GROUP = 4
+"""Small groups lose little; they make one level more."""
+
+OVERSHOOT = 1.4
+"""A correction that is constant on groups is too short; this evens out its length."""
+
+
+@compiled
+def _groups(indptr, indices, weights):
+    """Join each row that is still alone with its strongest neighbour; return groups and count."""
+    n_rows = indptr.size - 1
+    group = np.full(n_rows, -1, np.int32)
+    size = np.zeros(n_rows, np.int32)
+    n_groups = 0
+    for row in range(n_rows):
+        if group[row] >= 0:
+            continue
+        strongest, partner = 0.0, -1
+        for place in range(indptr[row], indptr[row + 1]):
+            other = indices[place]
+            has_room = group[other] < 0 or size[group[other]] < MOST_IN_GROUP
+            if other != row and has_room and weights[place] > strongest:
+                strongest, partner = weights[place], other
+        if partner >= 0 and group[partner] >= 0:
+            group[row] = group[partner]
+        else:
+            group[row] = n_groups
+            if partner >= 0:
+                group[partner] = n_groups
+                size[n_groups] += 1
+            n_groups += 1
+        size[group[row]] += 1
+    return group, n_groups
+
+
+@compiled
+def sweep_forward(indptr, indices, weights, diagonal, right, out):
+    """Write one Gauss-Seidel sweep from zero, first row to last."""
+    n_rows, n_columns = right.shape
+    for row in range(n_rows):
+        for t in range(n_columns):
+            out[row, t] = right[row, t]
+        for place in range(indptr[row], indptr[row + 1]):
+            other = indices[place]
+            if other < row:
+                weight = weights[place]
+                for t in range(n_columns):
+                    out[row, t] += weight * out[other, t]
+        scale = 1.0 / diagonal[row]
+        for t in range(n_columns):
+            out[row, t] *= scale
+
+
+@compiled
+def _sweep_backward(indptr, indices, weights, diagonal, right, out):
+    """Improve `out` by one Gauss-Seidel sweep, last row to first."""
+    n_rows, n_columns = right.shape
+    mixed = np.empty(n_columns)
+    for row in range(n_rows - 1, -1, -1):
+        for t in range(n_columns):
+            mixed[t] = right[row, t]
+        for place in range(indptr[row], indptr[row + 1]):
+            weight, other = weights[place], indices[place]
+            for t in range(n_columns):
+                mixed[t] += weight * out[other, t]
+        scale = 1.0 / diagonal[row]
+        for t in range(n_columns):
+            out[row, t] = mixed[t] * scale
+
+
+@compiled
+def _restricted_rest(indptr, indices, weights, diagonal, right, vectors, group, out):
+    """Write what is left over, ``right - (D - W) vectors``, summed over groups."""
+    n_rows, n_columns = right.shape
+    rest = np.empty(n_columns)
+    out[:] = 0.0
+    for row in range(n_rows):
+        for t in range(n_columns):
+            rest[t] = right[row, t] - diagonal[row] * vectors[row, t]
+        for place in range(indptr[row], indptr[row + 1]):
+            weight, other = weights[place], indices[place]
+            for t in range(n_columns):
+                rest[t] += weight * vectors[other, t]
+        for t in range(n_columns):
+            out[group[row], t] += rest[t]
+
+
+@compiled
+def _add_correction(group, coarse, vectors):
+    for row in range(group.size):
+        for t in range(vectors.shape[1]):
+            vectors[row, t] += OVERSHOOT * coarse[group[row], t]
+
+
+@dataclass(frozen=True)
+class Level:
+    """One copy of the system, ``D - W``, and how its rows are grouped for the next."""
+
+    weights: csr_array
+    diagonal: np.ndarray
+    group: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays that compiled sweeps take."""
+        return self.weights.indptr, self.weights.indices, self.weights.data, self.diagonal
+
+
+def _coarser(
+    weights: csr_array, diagonal: np.ndarray, group: np.ndarray, n_groups: int
+) -> tuple[csr_array, np.ndarray]:
+    """Return weights and diagonal of the same system among groups."""
+    entry = weights.tocoo()
+    ends = (group[entry.row], group[entry.col])
+    joined = csr_array((entry.data, ends), (n_groups, n_groups))
+    joined.sum_duplicates()
+    within = joined.diagonal()
+    joined.setdiag(0.0)
+    joined.eliminate_zeros()
+    return joined, np.bincount(group, weights=diagonal, minlength=n_groups) - within
+
+
+def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
+    """Return groups of about seven rows: groups are joined with groups before they are a level.
+
+    Among groups the system is denser, so that many small levels would cost more than they save.
+    """
+    # Strength is mutual: a row may lean on one that does not lean on it.
+    both = csr_array(weights + weights.T)
+    group, n_groups = _groups(both.indptr, both.indices, both.data)
+    joined, _ = _coarser(both, np.zeros(both.shape[0]), group, n_groups)
+    again, n_groups = _groups(joined.indptr, joined.indices, joined.data)
+    return again[group], n_groups
+
+
+class Multilevel:
+    """Approximately solves ``(I - W) Y = B`` by one pass down all levels and up again."""
+
+    def __init__(self, weights: csr_array) -> None:
+        self.levels: list[Level] = []
+        diagonal = np.ones(weights.shape[0])
+        while weights.shape[0] > COARSEST:
+            group, n_groups = _groups_of_groups(weights)
+            if n_groups > MOST_LEFT * weights.shape[0]:
+                break
+            self.levels.append(Level(weights, diagonal, group))
+            weights, diagonal = _coarser(weights, diagonal, group, n_groups)
+        system = csc_array(diags_array(diagonal) - weights)
+        self._coarsest = splu(system, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+    def __call__(self, right: np.ndarray, depth: int = 0) -> np.ndarray:
+        """Return about the solution for a block of columns."""
+        if depth == len(self.levels):
+            return self._coarsest.solve(right)
+        level = self.levels[depth]
+        vectors = np.empty_like(right)
+        sweep_forward(*level.arrays, right, vectors)
+        coarse = np.empty((int(level.group.max()) + 1, right.shape[1]))
+        _restricted_rest(*level.arrays, right, vectors, level.group, coarse)
+        _add_correction(level.group, self(coarse, depth + 1), vectors)
+        _sweep_backward(*level.arrays, right, vectors)
+        return vectors

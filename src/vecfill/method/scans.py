@@ -1,0 +1,132 @@
+"""Keep the best few of a tile of products: the compiled inner loops of every search.
+
+A product of lifted rows is minus half a squared distance, so the largest are the nearest. Lists
+are sorted by falling product; what they hold are candidates, ranked exactly later.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vecfill._compiled import compiled
+from vecfill.method.distances import squared_distance
+
+CHUNK = 64
+"""Products compared at once with the worst kept: long enough for vector instructions."""
+
+
+@compiled
+def push(values, indices, value, index):
+    """Insert into a list sorted by falling value, dropping its last."""
+    place = values.size - 1
+    while place > 0 and values[place - 1] < value:
+        values[place] = values[place - 1]
+        indices[place] = indices[place - 1]
+        place -= 1
+    values[place] = value
+    indices[place] = index
+
+
+@compiled
+def _has_larger(chunk, worst):
+    """Tell whether a whole chunk has a product above `worst`; its length is fixed, so fast."""
+    hits = np.int32(0)
+    for t in range(CHUNK):
+        hits |= np.int32(chunk[t] > worst)
+    return hits != 0
+
+
+@compiled
+def _has_larger_than_each(chunk, worst):
+    hits = np.int32(0)
+    for t in range(CHUNK):
+        hits |= np.int32(chunk[t] > worst[t])
+    return hits != 0
+
+
+@compiled
+def scan_rows(products, row_ids, first_column, values, indices):
+    """Keep the best columns of each row of a tile; a row never keeps itself."""
+    n_rows, n_columns = products.shape
+    for row in range(n_rows):
+        mine = row_ids[row]
+        me = mine - first_column
+        kept, kept_indices = values[mine], indices[mine]
+        worst = kept[-1]
+        for start in range(0, n_columns, CHUNK):
+            stop = min(start + CHUNK, n_columns)
+            if stop - start < CHUNK or _has_larger(products[row, start : start + CHUNK], worst):
+                for column in range(start, stop):
+                    if products[row, column] > worst and column != me:
+                        push(kept, kept_indices, products[row, column], first_column + column)
+                        worst = kept[-1]
+
+
+@compiled
+def scan_columns(products, first_row, first_column, values, indices):
+    """Keep the best rows of each column of a tile, which saves the transposed product."""
+    n_rows, n_columns = products.shape
+    worst = np.empty(CHUNK, products.dtype)
+    for start in range(0, n_columns, CHUNK):
+        width = min(CHUNK, n_columns - start)
+        for t in range(width):
+            worst[t] = values[first_column + start + t, -1]
+        for row in range(n_rows):
+            chunk = products[row, start : start + width]
+            if width < CHUNK or _has_larger_than_each(chunk, worst):
+                for t in range(width):
+                    if chunk[t] > worst[t]:
+                        target = first_column + start + t
+                        push(values[target], indices[target], chunk[t], first_row + row)
+                        worst[t] = values[target, -1]
+
+
+@compiled
+def scan_outside(products, mine, theirs, first_column, values, indices):
+    """Keep the best columns of each row of a tile that belong to another component.
+
+    Lists belong to the rows of the tile. They begin with the least product worth keeping.
+    """
+    n_rows, n_columns = products.shape
+    for row in range(n_rows):
+        kept, kept_indices = values[row], indices[row]
+        worst = kept[-1]
+        for start in range(0, n_columns, CHUNK):
+            stop = min(start + CHUNK, n_columns)
+            if stop - start < CHUNK or _has_larger(products[row, start : start + CHUNK], worst):
+                for column in range(start, stop):
+                    value = products[row, column]
+                    if value > worst and theirs[column] != mine[row]:
+                        push(kept, kept_indices, value, first_column + column)
+                        worst = kept[-1]
+
+
+@compiled
+def merge_lists(values, indices, other_values, other_indices):
+    """Merge another thread's lists into these."""
+    n_rows, n_listed = values.shape
+    for row in range(n_rows):
+        for rank in range(n_listed):
+            if other_values[row, rank] <= values[row, -1]:
+                break
+            push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
+
+
+@compiled
+def rank_exactly(rows, first, last, indices, squared):
+    """Compute exact distances of listed candidates and sort each list by (distance, index)."""
+    n_listed = indices.shape[1]
+    for row in range(first, last):
+        for rank in range(n_listed):
+            index = indices[row, rank]
+            value = np.inf if index < 0 else squared_distance(rows[row], rows[index])
+            place = rank
+            while place > 0 and (
+                squared[row, place - 1] > value
+                or (squared[row, place - 1] == value and indices[row, place - 1] > index)
+            ):
+                squared[row, place] = squared[row, place - 1]
+                indices[row, place] = indices[row, place - 1]
+                place -= 1
+            squared[row, place] = value
+            indices[row, place] = index
