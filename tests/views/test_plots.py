@@ -1,0 +1,118 @@
+"""Figures hold the numbers they were given: the artists are looked at, not pixels."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from vecfill import InputError
+from vecfill.settings import Setting, Stages
+from vecfill.trust.heldout import evaluate_rows
+from vecfill.views import plots
+
+
+@pytest.fixture(scope="module")
+def heldout():
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(60, 3))
+    return evaluate_rows(
+        Stages(np.tanh(latent)), latent @ rng.normal(size=(3, 5)), np.ones(60, bool), n_folds=2
+    )
+
+
+def drawn(figure, tmp_path):
+    """Save the figure, so that what is lazy happens, and return its axes."""
+    figure.savefig(tmp_path / "figure.png")
+    return figure.axes[0]
+
+
+def test_the_comparison_shows_every_method_at_its_mean(heldout, tmp_path):
+    axes = drawn(plots.comparison(heldout, measure="mrr"), tmp_path)
+    shown = {
+        line.get_label(): line.get_xdata()[0]
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+    }
+    assert shown == {name: values["mrr"] for name, values in heldout.methods.items()}
+    intervals = [line.get_xdata() for line in axes.lines if line.get_label().startswith("_")]
+    assert any(tuple(ends) == heldout.interval("auto", "mrr") for ends in intervals)
+
+
+def test_an_unknown_measure_is_refused_with_those_there_are(heldout):
+    with pytest.raises(InputError, match="mrr"):
+        plots.comparison(heldout, measure="beauty")
+
+
+def test_the_reliability_diagram_shows_bins_around_the_line(small_run, tmp_path):
+    axes = drawn(plots.reliability(small_run.confidence, n_bins=5), tmp_path)
+    right, bins = axes.lines[0], axes.lines[1]
+    assert np.array_equal(right.get_xdata(), right.get_ydata())
+    assert len(bins.get_xdata()) == 5
+    assert np.mean(bins.get_ydata()) == pytest.approx(small_run.confidence.actual.mean(), abs=0.01)
+
+
+def test_fixing_known_rows_gives_each_an_eigenvalue_of_one(small_run, tmp_path):
+    weights = small_run.stages.weights(small_run.setting)
+    axes = drawn(plots.spectrum(weights, small_run.is_known), tmp_path)
+    before, after = (line.get_ydata() for line in axes.lines)
+    assert before[0] == pytest.approx(1.0)
+    assert np.sum(after > 1 - 1e-12) == small_run.is_known.sum()
+    assert after[small_run.is_known.sum()] < 1
+
+
+def test_a_spectrum_of_many_rows_is_refused():
+    with pytest.raises(InputError, match="at most 3000"):
+        plots.spectrum(csr_array((5000, 5000)), np.ones(5000, bool))
+
+
+def test_convergence_has_a_line_for_each_run_and_the_tolerance(tmp_path):
+    axes = drawn(plots.convergence({"a": [0.1, 0.01], "b": [0.2]}, tol=1e-3), tmp_path)
+    assert [line.get_label() for line in axes.lines] == ["a", "b", "tol 0.001"]
+    assert axes.lines[0].get_ydata().tolist() == [0.1, 0.01]
+    assert axes.get_yscale() == "log"
+
+
+def test_sensitivity_takes_means_of_repetitions(tmp_path):
+    curves = {"ours": {8: [0.2, 0.4], 4: 0.1}, "paper": {4: 0.1, 8: 0.2}}
+    axes = drawn(plots.sensitivity(curves, parameter="min_degree", measure="hits"), tmp_path)
+    assert axes.lines[0].get_xdata().tolist() == [4, 8]
+    assert axes.lines[0].get_ydata() == pytest.approx([0.1, 0.3])
+    assert len(axes.collections) == 1
+
+
+def test_a_heat_map_has_its_numbers_and_refuses_labels_that_do_not_fit(tmp_path):
+    values = np.array([[0.1, 0.25], [np.nan, 0.9]])
+    figure = plots.heat_map(values, rows=("rare", "common"), columns=(8, 20), measure="hits")
+    axes = drawn(figure, tmp_path)
+    assert [text.get_text() for text in axes.texts] == ["0.10", "0.25", "0.90"]
+    assert np.array_equal(axes.images[0].get_array().filled(np.nan), values, equal_nan=True)
+    with pytest.raises(InputError, match="one label for each"):
+        plots.heat_map(values, rows=("rare",), columns=(8, 20))
+
+
+@pytest.mark.parametrize("draw", [plots.convergence, lambda each: plots.sensitivity(
+    each, parameter="x", measure="y")])  # fmt: skip
+def test_nothing_to_draw_is_refused(draw):
+    with pytest.raises(InputError, match="nothing to draw"):
+        draw({})
+
+
+def test_without_matplotlib_the_line_to_type_is_given():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import vecfill, vecfill.run\n"
+        "try:\n    import vecfill.views.plots\n"
+        "except vecfill.MissingExtraError as error:\n    print(error)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'vecfill[plot]'" in found.stdout
+
+
+def test_settings_can_be_drawn_from_stages():
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    weights = Stages(rows).weights(Setting())
+    assert plots.spectrum(weights, np.arange(30) < 10).axes
