@@ -154,7 +154,10 @@ def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     if not stat.S_ISREG(mode):
         raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
     if not overwrite:
-        raise InputError(f"{path} exists already. Allow overwriting it, or choose another name.")
+        raise InputError(
+            f"{path} exists already. Allow overwriting it (--overwrite, or overwrite=True), or "
+            "choose another name."
+        )
     return target
 
 

@@ -1,0 +1,95 @@
+"""Words in a shell -> calls; exceptions -> messages and exit statuses.
+
+====  ======================================================
+0     done
+1     an error of ours: a bug
+2     bad usage or bad input, the message says what to do
+3     refused: the domain says nothing about the embedding
+130   interrupted
+====  ======================================================
+
+Nothing but the standard library is loaded here, so that an interrupt is caught from the start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+
+DONE, BUG, BAD_INPUT, NO_SIGNAL, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    is_debug = "--debug" in words
+    for stream in (sys.stdout, sys.stderr):
+        # Words may hold what a terminal's encoding does not: shown escaped, never a crash.
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _run([word for word in words if word != "--debug"])
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. What is left in the buffer goes nowhere.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = DONE
+    except Exception as error:
+        if is_debug:
+            traceback.print_exc()
+        status = _status_of(error)
+    if status == INTERRUPTED:
+        _say("Interrupted; nothing was written.")
+    return status
+
+
+def _run(words: list[str]) -> int:
+    from vecfill.cli.commands import command
+
+    try:
+        # Typer prints usage errors itself, and ends with a status of its own.
+        command().main(words, prog_name="vecfill", standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return DONE
+
+
+def _status_of(error: Exception) -> int:
+    from vecfill.errors import NoSignalError, VecfillError
+
+    if isinstance(error, NoSignalError):
+        _say(f"{error}")
+        return NO_SIGNAL
+    if isinstance(error, VecfillError):
+        _say(f"error: {error}")
+        return BAD_INPUT
+    if isinstance(error, MemoryError):
+        _say("error: memory does not suffice. Use a larger machine, or fewer entities at a time.")
+        return BAD_INPUT
+    kind = type(error).__name__
+    _say(
+        f"this is a bug in vecfill, not a mistake of yours: {kind}: {error}\n"
+        "Nothing was written. Run it again with --debug, and report what it then prints, with the "
+        "command and the version (vecfill --version)."
+    )
+    return BUG
+
+
+def _say(message: str) -> None:
+    from vecfill.cli.console import plain
+
+    with contextlib.suppress(OSError, ValueError):
+        print(f"vecfill: {plain(message)}", file=sys.stderr, flush=True)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    _say(f"note: {message}")
