@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     )
     from vecfill.imputer import LatentSemanticImputer
     from vecfill.io import read_embedding, write_embedding
-    from vecfill.run import evaluate, impute
+    from vecfill.run import Run, evaluate, impute
+    from vecfill.settings import Setting
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,8 @@ __all__ = [
     "LatentSemanticImputer",
     "MissingExtraError",
     "NoSignalError",
+    "Run",
+    "Setting",
     "VecfillError",
     "enrich",
     "evaluate",
@@ -60,6 +63,8 @@ _HOMES = {
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
+    "Run": "vecfill.run",
+    "Setting": "vecfill.settings",
     "evaluate": "vecfill.run",
     "impute": "vecfill.run",
     "read_embedding": "vecfill.io",

@@ -325,8 +325,13 @@ def _page(run: Run | None, report: PathOrName | None, *, overwrite: bool) -> Ite
     if run is None or report is None:
         yield
         return
+    from vecfill.errors import MissingExtraError
+
     existed = Path(report).exists()
-    run.report(report, overwrite=overwrite)
+    page = getattr(run, "report", None)
+    if page is None:
+        raise MissingExtraError("This version of vecfill writes no pages yet. Leave --report out.")
+    page(report, overwrite=overwrite)
     try:
         yield
     except BaseException:

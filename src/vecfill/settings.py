@@ -159,12 +159,12 @@ class Stages:
         return linear_trend(self.coordinates(preparation), embedding, is_known)
 
     def propagated(
-        self, values: np.ndarray, is_known: KnownMask, setting: Setting
+        self, values: np.ndarray, is_known: KnownMask, setting: Setting, *, tol: float = 1e-10
     ) -> tuple[np.ndarray, float]:
         """Return the known rows' `values` spread to the unknown rows, and the residual."""
         columns = np.empty((is_known.size, values.shape[1]), values.dtype)
         columns[is_known] = values
-        found = propagate(self.weights(setting), columns, is_known, n_jobs=self.n_jobs)
+        found = propagate(self.weights(setting), columns, is_known, tol=tol, n_jobs=self.n_jobs)
         return found.vectors, found.relative_change
 
     def impute(

@@ -176,7 +176,6 @@ def evaluate(
                 kind, key, standardize, categorical, ignore, encoding, separator
             ),
         )  # fmt: skip
-        progress("Hiding and imputing known rows", 0, 0)
         found = run.evaluate(
             inputs.domain,
             inputs.embedding,
@@ -184,6 +183,7 @@ def evaluate(
             seed=seed,
             matches=inputs.matches,
             n_jobs=jobs,
+            progress=progress,
         )
     console.show(found, inputs.notes, json=json)
 

@@ -51,8 +51,8 @@ def verify(
 ) -> Verification:
     r"""Compare the known rows of two files byte for byte, in bounded memory.
 
-    Rows that stand as bytes in the file (word2vec, GloVe, CSV) are compared as such; those of
-    safetensors, `.npz`, Parquet and Arrow by word and by the bits of their vectors. Both files
+    Rows of word2vec and GloVe files are compared as bytes; those of safetensors, `.npz`, Parquet,
+    Arrow, CSV and TSV by word and by the bits of the vectors they are read as. Both files
     are also checked as `read_embedding` does.
 
     Examples

@@ -107,13 +107,14 @@ def propagate(
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
+    tol: float = RESIDUAL_TOL,
     n_jobs: int | None = None,
 ) -> Propagation:
     """Return the fixed point itself: unknown rows that are exactly the mix of their neighbours.
 
-    The relative residual is below 1e-8, whatever the size. Every unknown row must reach a known
-    one (see `cut_off_rows`), else there is no single solution. Sums run in 64 bits; vectors come
-    back in the precision of `embedding`.
+    The relative residual is below `tol`, by default far below 1e-8, whatever the size. Every
+    unknown row must reach a known one (see `cut_off_rows`), else there is no single solution.
+    Sums run in 64 bits; vectors come back in the precision of `embedding`.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def propagate(
                 on_unknown.data,
                 right,
                 found,
-                RESIDUAL_TOL,
+                tol,
                 MAX_KRYLOV,
             )
         else:
@@ -155,14 +156,12 @@ def propagate(
 
     blocks = row_blocks(n_dims, N_COLUMNS)
     went = parallel_map(solve, blocks, n_jobs=n_jobs)
-    if factor is None and max(residual for _, residual in went) > RESIDUAL_TOL:
+    if factor is None and max(residual for _, residual in went) > tol:
         # The iteration stalled on some columns; a factorisation costs memory but never stalls.
         factor = _factor(on_unknown)
-        stalled = [
-            b for b, (_, residual) in zip(blocks, went, strict=True) if residual > RESIDUAL_TOL
-        ]
+        stalled = [b for b, (_, residual) in zip(blocks, went, strict=True) if residual > tol]
         again = parallel_map(solve, stalled, n_jobs=n_jobs)
-        went = [w for w in went if w[1] <= RESIDUAL_TOL] + again
+        went = [w for w in went if w[1] <= tol] + again
     n_iter, residual = max(n for n, _ in went), max(r for _, r in went)
     return Propagation(vectors, n_iter, residual, Outcome.SOLVED)
 

@@ -59,7 +59,8 @@ def ridge(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     rows = domain.toarray() if issparse(domain) else domain
     scale = float(np.mean(rows**2)) * max(1, is_known.sum()) or 1.0
     model = RidgeCV(alphas=scale * np.logspace(-5, 4, 19))
-    return model.fit(rows[is_known], known).predict(rows[~is_known])
+    found = model.fit(rows[is_known], known).predict(rows[~is_known])
+    return found.reshape(-1, known.shape[1])
 
 
 def orthogonal_matching_pursuit(domain: Any, known: np.ndarray, is_known: np.ndarray) -> np.ndarray:

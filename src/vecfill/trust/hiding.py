@@ -1,0 +1,58 @@
+"""Known rows hidden fold by fold: what a method may see, and what it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vecfill._types import KnownMask
+from vecfill.errors import InputError
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold: which rows may be seen, which are hidden, and where to find them."""
+
+    is_seen: KnownMask
+    """(n_rows,) known and not hidden."""
+    hidden: np.ndarray
+    """Row numbers of the hidden rows, ascending."""
+    truth: np.ndarray
+    """The hidden rows as places among the known rows."""
+    places: np.ndarray
+    """The hidden rows as places among all rows that are not seen."""
+
+
+def hidden_folds(
+    is_known: KnownMask, *, n_folds: int, seed: int, enough: int | None = None
+) -> Iterator[Fold]:
+    """Yield folds that hide each known row once, each as near to the same size as can be.
+
+    With `enough`, no more folds are yielded once so many rows have been hidden: large sets need
+    no second look at every row.
+
+    Examples
+    --------
+    >>> folds = list(hidden_folds(np.array([True, True, False, True]), n_folds=3, seed=0))
+    >>> sorted(int(row) for fold in folds for row in fold.hidden)
+    [0, 1, 3]
+    """
+    known = np.flatnonzero(is_known)
+    if n_folds < 2 or n_folds > known.size:
+        raise InputError(
+            f"{n_folds} folds of {known.size} known rows cannot be hidden in turn. "
+            f"Use from 2 to {known.size} folds."
+        )
+    order = np.random.default_rng(seed).permutation(known.size)
+    n_hidden = 0
+    for first in range(n_folds):
+        if enough is not None and n_hidden >= enough:
+            return
+        truth = np.sort(order[first::n_folds])
+        hidden = known[truth]
+        is_seen = is_known.copy()
+        is_seen[hidden] = False
+        n_hidden += hidden.size
+        yield Fold(is_seen, hidden, truth, np.searchsorted(np.flatnonzero(~is_seen), hidden))
