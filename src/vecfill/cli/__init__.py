@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -70,7 +71,7 @@ def _status_of(error: Exception) -> int:
         _say(f"{error}")
         return NO_SIGNAL
     if isinstance(error, VecfillError):
-        _say(f"error: {error}")
+        _say(f"error: {_in_shell_words(str(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("error: memory does not suffice. Use a larger machine, or fewer entities at a time.")
@@ -82,6 +83,12 @@ def _status_of(error: Exception) -> int:
         "command and the version (vecfill --version)."
     )
     return BUG
+
+
+def _in_shell_words(message: str) -> str:
+    """Name options as a shell does where a message speaks of Python's: `member=` is `--member`."""
+    options = "aliases|categorical|encoding|exclude|format|ignore|key|kind|member|separator"
+    return re.sub(rf"\b({options})=(?=[\s.,;)]|$)", r"--\1", message)
 
 
 def _say(message: str) -> None:
