@@ -420,7 +420,7 @@ def test_an_interrupt_gives_130_one_line_and_nothing_partial(world, place):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (out, err) == ("", "vecfill: Interrupted; nothing was written.\n")
+    assert (out, err) == ("", "vecfill: Interrupted; no partial file is left.\n")
     assert world.names() == before
 
 

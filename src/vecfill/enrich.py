@@ -133,7 +133,8 @@ def enrich(
     """
     from vecfill import __version__
     from vecfill.inputs.files import quiet, read_inputs
-    from vecfill.manifest import Fingerprint, made_with, manifest_path
+    from vecfill.io import append_rows
+    from vecfill.manifest import Fingerprint, as_json, made_with, manifest_path
 
     tell = progress or quiet
     excluded = [exclude] if isinstance(exclude, str) else list(exclude)
@@ -211,14 +212,14 @@ def enrich(
     with _page(run, report, overwrite=overwrite):
         size = Path(embedding).stat().st_size
         tell("Copying and appending", 0, size)
-        _write(
-            Path(embedding),
-            Path(output),
+        append_rows(
+            embedding,
+            output,
             rows,
-            {} if beside is None else {beside: about},
             format=format,
             member=member,
             overwrite=overwrite,
+            beside={} if beside is None else {beside: as_json(about).encode("ascii") + b"\n"},
         )
         tell("Copying and appending", size, size)
     return replace(done, manifest=about if manifest else {})
@@ -338,27 +339,3 @@ def _page(run: Run | None, report: PathOrName | None, *, overwrite: bool) -> Ite
         if not existed:
             Path(report).unlink(missing_ok=True)
         raise
-
-
-def _write(
-    original: Path,
-    target: Path,
-    rows: Embedding,
-    texts: Mapping[Path, Any],
-    *,
-    format: str | Format | None,  # noqa: A002
-    member: str | None,
-    overwrite: bool,
-) -> None:
-    """Write the result and what stands beside it; neither appears without the other."""
-    from vecfill.io import append_rows, atomic_output
-    from vecfill.io.atomic import naming
-    from vecfill.manifest import as_json
-
-    with ExitStack() as stack:
-        for path, value in texts.items():
-            file = stack.enter_context(atomic_output(path, overwrite=overwrite))
-            file.write(as_json(value).encode("ascii") + b"\n")
-            with naming(path):
-                os.fsync(file.fileno())
-        append_rows(original, target, rows, format=format, member=member, overwrite=overwrite)

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         status = _status_of(error)
     if status == INTERRUPTED:
-        _say("Interrupted; nothing was written.")
+        _say("Interrupted; no partial file is left.")
     return status
 
 
