@@ -401,6 +401,25 @@ def test_a_dash_writes_to_stdout_and_a_reader_that_leaves_early_does_no_harm(wor
     assert list(scratch.iterdir()) == []
 
 
+# 65
+def test_output_larger_than_a_pipe_and_streams_that_are_closed_or_full(world):
+    words = [f"w{i}" for i in range(20_000)]
+    write_embedding(Embedding(words, np.ones((20_000, 8))), world.folder / "large.vec")
+    command = f"{sys.executable} -m vecfill"
+    script = (
+        f"{command} convert large.vec - --to glove | head -1; echo ${{PIPESTATUS[0]}};"
+        f"{command} verify base.vec base.vec >&- 2>&-; echo $?;"
+        f"{command} verify base.vec base.vec > /dev/full; echo $?"
+    )
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=world.folder, capture_output=True, text=True, check=False,
+        timeout=100,
+    )  # fmt: skip
+    assert done.stdout == "w0 1 1 1 1 1 1 1 1\n0\n0\n2\n"
+    assert "Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr
+
+
 # 63
 @pytest.mark.parametrize(
     "place",

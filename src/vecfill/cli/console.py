@@ -38,9 +38,16 @@ def plain(text: str) -> str:
     )
 
 
+class ReaderGoneError(Exception):
+    """Nobody reads standard output any more. Typer would take a BrokenPipeError for its own."""
+
+
 def out(text: str) -> None:
     """Print data."""
-    print(text, file=sys.stdout)
+    try:
+        print(text, file=sys.stdout)
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error
 
 
 def note(text: str) -> None:
@@ -50,10 +57,13 @@ def note(text: str) -> None:
 
 def out_bytes(path: Path) -> None:
     """Print the content of a file as it is."""
-    sys.stdout.flush()
-    with path.open("rb") as file:
-        shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> bytes:
