@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core-installed
 DEV := $(VENV)/.dev-installed
+LAB := $(VENV)/.experiments-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup fix check test test-all bench demo clean
+.PHONY: help setup fix check test test-all bench demo experiments clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,6 +24,10 @@ $(DEV): pyproject.toml constraints.txt
 	@if test -d .git; then mkdir -p .git/hooks && printf '#!/bin/sh\nexec make check\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; fi
 	@touch $(CORE) $@
 
+$(LAB): $(DEV)
+	$(PIP) -e '.[experiments]'
+	@touch $@
+
 setup: $(DEV) ## a virtual environment with everything, and the git hook
 
 fix: $(DEV) ## format, sort, repair
@@ -38,11 +43,14 @@ check: $(DEV) ## format, lint, types, layers
 test: $(DEV) ## fast tests and doctests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: $(DEV) ## all tests
+test-all: $(DEV) $(LAB) ## all tests
 	$(BIN)/python -m pytest -n 2
 
 bench: $(DEV) ## benchmarks, saved under benchmarks/results
 	$(BIN)/python benchmarks/run.py
+
+experiments: $(LAB) ## the paper's experiments, all of them (about an hour)
+	$(BIN)/python experiments/run.py all
 
 demo: $(CORE) ## the main job on a small sample
 	$(BIN)/python examples/demo.py

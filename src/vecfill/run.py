@@ -57,7 +57,8 @@ class Run:
     confidence: Confidence | None = field(repr=False)
     """Aligned with `embedding`; ``None`` when too few entities are known to learn it."""
     heldout: RowScores | None = field(repr=False)
-    """Scores of hidden known rows under settings chosen without them."""
+    """Scores of known rows hidden and imputed again under the chosen setting. `evaluate` scores
+    the choice itself, against rivals."""
     choice: Choice | None = field(repr=False)
     suspicious: tuple[Suspicion, ...]
     abstained: tuple[str, ...]
@@ -287,7 +288,6 @@ def impute(
             )
         is_kept = confidence.values >= min_confidence
         confidence = _kept(confidence, is_kept)
-    honest = choice.honest if choice is not None else (hidden.scores if hidden else None)
     return Run(
         embedding=Embedding(
             unknown[is_kept].tolist(), np.ascontiguousarray(imputed[is_kept], vectors.dtype)
@@ -300,7 +300,7 @@ def impute(
         setting=setting,
         domain=problem.domain,
         confidence=confidence,
-        heldout=honest,
+        heldout=None if hidden is None else hidden.scores,
         choice=choice,
         suspicious=suspicious,
         abstained=tuple(unknown[~is_kept].tolist()),

@@ -19,10 +19,10 @@ from vecfill._types import EmbeddingVectors, KnownMask
 MAX_RANK = 512
 """Directions of the domain that a trend may use: wider or sparse domains are reduced to them."""
 
-ALPHAS = np.logspace(-5, 5, 31)
+ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
 
-N_JUDGES = 64
+N_JUDGES = 16
 """Columns on which strengths are compared: random mixes, if the embedding has more."""
 
 

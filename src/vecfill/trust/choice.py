@@ -22,7 +22,9 @@ from vecfill.trust.scores import RowScores, joined, score_rows, unit
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank settings nor show a signal."""
 
-ENOUGH_HIDDEN = 1000
+FEW_KNOWN = 1000
+
+ENOUGH_HIDDEN = 800
 """Hidden rows after which another fold would change no choice."""
 
 MOST_ENTRIES = 400_000
@@ -39,6 +41,9 @@ CHANCE = 1e-3
 """A signal counts when chance alone would show it this rarely."""
 
 FIRST_RIDGE = 0.1
+
+POOL = 1500
+"""Known vectors among which the truth is ranked when settings are compared."""
 
 Progress = Callable[[int, int], None]
 
@@ -105,6 +110,13 @@ def fewer_dims(embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVec
     return (embedding - centre) @ directions[:, ::-1][:, :n_kept]
 
 
+def _pool(truth: np.ndarray, n_known: int) -> np.ndarray:
+    """Return the hidden rows and so many other known ones that ranks mean something."""
+    others = np.setdiff1d(np.arange(n_known), truth)
+    n_others = min(others.size, max(0, POOL - truth.size))
+    return np.union1d(truth, np.random.default_rng(0).permutation(others)[:n_others])
+
+
 class _Trials:
     """Predictions of hidden rows under many settings, fold by fold, each thing computed once."""
 
@@ -115,6 +127,7 @@ class _Trials:
         self.embedding = embedding
         self.known = embedding[is_known]
         self.folds = folds
+        self.pools = [_pool(fold.truth, len(self.known)) for fold in folds]
         self.centres = [embedding[fold.is_seen].mean(axis=0) for fold in folds]
         self.trends = {}
         self.scores: dict[Setting, RowScores] = {}
@@ -129,8 +142,10 @@ class _Trials:
         for setting, parts in predictions.items():
             self.scores[setting] = joined(
                 [
-                    score_rows(part, fold.truth, self.known, centre)
-                    for part, fold, centre in zip(parts, self.folds, self.centres, strict=True)
+                    score_rows(part, np.searchsorted(pool, fold.truth), self.known[pool], centre)
+                    for part, fold, pool, centre in zip(
+                        parts, self.folds, self.pools, self.centres, strict=True
+                    )
                 ]
             )
             self.directions[setting] = np.vstack(
@@ -207,11 +222,13 @@ def choose(
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
-    n_folds: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Choice:
     """Return the setting that best imputes known rows when they are hidden.
+
+    Where few rows are known, ten folds are hidden and not five: a fifth of few is much, and what
+    is best without it need not be best with it.
 
     Examples
     --------
@@ -229,6 +246,7 @@ def choose(
             f"them: {FEWEST_KNOWN} are needed. Use method='paper' (--method paper), which needs "
             f"no choice; its vectors cannot be checked on so few."
         )
+    n_folds = 10 if n_known < FEW_KNOWN else 5
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
     trials = _Trials(stages, fewer_dims(embedding, is_known), is_known, folds)
     degrees = tuple(dict.fromkeys(stages.min_degrees))

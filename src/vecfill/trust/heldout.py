@@ -156,6 +156,8 @@ def evaluate_rows(
     >>> report.has_signal, report.methods["mean"]["centred_cosine"]
     (True, 0.0)
     """
+    # 32-bit sums would give the mean a direction of its own: rounding.
+    embedding = embedding.astype(np.float64)
     known = embedding[is_known]
     rows = stages.domain
     rivals = {"mean": RIVALS["mean"]} if stages.is_distances else RIVALS
@@ -166,7 +168,7 @@ def evaluate_rows(
     for number, fold in enumerate(folds):
         if progress is not None:
             progress(number, n_steps)
-        centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
+        centre = embedding[fold.is_seen].mean(axis=0)
         setting = choose(stages, embedding, fold.is_seen, seed=seed + 1).setting
         found = {
             "auto": stages.impute(embedding, fold.is_seen, setting).vectors[fold.places],
@@ -179,8 +181,8 @@ def evaluate_rows(
             found[name] = rival(rows[both], embedding[shown], np.arange(both.size) < shown.size)
         for name, vectors in found.items():
             parts[name].append(score_rows(vectors, fold.truth, known, centre))
-        directions.append(unit(found["auto"].astype(np.float64) - centre))
-        truths.append(unit(known[fold.truth].astype(np.float64) - centre))
+        directions.append(unit(found["auto"] - centre))
+        truths.append(unit(known[fold.truth] - centre))
     chosen = choose(stages, embedding, is_known, seed=seed).setting
     if progress is not None:
         progress(n_steps, n_steps)

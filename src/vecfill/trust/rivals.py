@@ -6,6 +6,7 @@ them, with their usual parameters; those that have one to choose, choose it on t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -83,9 +84,12 @@ def orthogonal_matching_pursuit(domain: Any, known: np.ndarray, is_known: np.nda
     n_atoms = min(N_ATOMS, *atoms.shape)
     found = np.empty((len(targets), known.shape[1]))
     for block in row_blocks(len(targets), 256):
-        mixes = orthogonal_mp_gram(
-            gram, atoms @ targets[block].T, n_nonzero_coefs=n_atoms, copy_Gram=False
-        )
+        with warnings.catch_warnings():
+            # It stops early when the atoms left depend on those taken: that is its answer.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mixes = orthogonal_mp_gram(
+                gram, atoms @ targets[block].T, n_nonzero_coefs=n_atoms, copy_Gram=False
+            )
         found[block] = (mixes.reshape(len(atoms), -1).T / lengths) @ known
     return found
 

@@ -1,0 +1,84 @@
+"""Run an experiment: ``python experiments/run.py NAME --data DIR --out DIR [--quick]``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import record
+
+HERE = Path(__file__).resolve().parent
+NAMES = (
+    "classification",
+    "frequency",
+    "sensitivity",
+    "convergence",
+    "scaling",
+    "self-embedding",
+    "language-model",
+)
+
+
+def read_config(name: str, *, quick: bool) -> dict[str, Any]:
+    """Return everything that was chosen; ``[quick]`` overrides what makes a run long."""
+    config = tomllib.loads((HERE / name / "config.toml").read_text(encoding="utf-8"))
+    shorter = config.pop("quick", {})
+    return (config | shorter if quick else config) | {"quick": quick}
+
+
+def load_experiment(name: str) -> ModuleType:
+    """Import ``NAME/experiment.py``; a folder with a hyphen cannot be imported by name."""
+    path = HERE / name / "experiment.py"
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_one(name: str, data: Path, out: Path, *, quick: bool, page: Path | None) -> None:
+    """Run one experiment and write what it found under ``out/NAME``."""
+    config = read_config(name, quick=quick)
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    result = load_experiment(name).run(config, data, folder)
+    record.write(result, folder, name=name, config=config, seconds=time.perf_counter() - start)
+    if page is not None:
+        record.fill_page(page, name, folder, quick=quick)
+    print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+def main() -> int:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=(*NAMES, "all"))
+    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--quick", action="store_true", help="small and short, to see it run")
+    parser.add_argument("--docs", type=Path, help="page whose marked places are filled in")
+    given = parser.parse_args()
+    if not (given.data / "finance").is_dir():
+        print(f"{given.data} has no folder finance. Pass --data DIR.", file=sys.stderr)
+        return 2
+    for name in NAMES if given.name == "all" else (given.name,):
+        try:
+            run_one(name, given.data, given.out, quick=given.quick, page=given.docs)
+        except ModuleNotFoundError as error:
+            print(
+                f"{name} needs {error.name}. Type: pip install 'vecfill[experiments]'",
+                file=sys.stderr,
+            )
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.linear_model import Ridge
+
+from vecfill.method.trend import linear_trend, reduced
+
+
+@given(
+    n_known=st.integers(4, 40),
+    n_features=st.integers(1, 60),
+    n_dims=st.integers(1, 30),
+    seed=st.integers(0, 1000),
+)
+def test_residuals_are_those_of_a_map_fitted_without_the_row(n_known, n_features, n_dims, seed):
+    rng = np.random.default_rng(seed)
+    coordinates = rng.normal(size=(n_known + 3, n_features))
+    embedding = rng.normal(size=(n_known + 3, n_dims))
+    is_known = np.arange(n_known + 3) < n_known
+    trend = linear_trend(coordinates, embedding, is_known)
+    for row in range(0, n_known, 5):
+        others = np.delete(np.arange(n_known), row)
+        model = Ridge(alpha=trend.alpha).fit(coordinates[others], embedding[others])
+        missed = embedding[row] - model.predict(coordinates[[row]]).reshape(-1)
+        np.testing.assert_allclose(trend.residuals[row], missed, atol=1e-6)
+    whole = Ridge(alpha=trend.alpha).fit(coordinates[:n_known], embedding[:n_known])
+    expected = whole.predict(coordinates).reshape(trend.values.shape)
+    np.testing.assert_allclose(trend.values, expected, atol=1e-6)
+
+
+def test_noise_is_not_taken_for_a_trend():
+    rng = np.random.default_rng(0)
+    trend = linear_trend(rng.normal(size=(60, 5)), rng.normal(size=(60, 8)), np.ones(60, bool))
+    assert np.abs(trend.values - trend.values.mean(axis=0)).max() < 0.5
+
+
+def test_rows_that_do_not_differ_have_the_mean_for_a_trend():
+    embedding = np.array([[1.0], [3.0], [np.nan]])
+    trend = linear_trend(np.zeros((3, 2)), embedding, np.array([True, True, False]))
+    assert trend.values.ravel().tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("shape", [(30, 600), (700, 600), (50, 20)])
+def test_reduction_keeps_distances(shape):
+    domain = np.random.default_rng(0).normal(size=shape) * np.linspace(1, 0.01, shape[1])
+    coordinates = reduced(domain)
+    assert coordinates.shape[1] <= 600
+    wanted = np.linalg.norm(domain[:10, None] - domain[None, 10:20], axis=2)
+    found = np.linalg.norm(coordinates[:10, None] - coordinates[None, 10:20], axis=2)
+    np.testing.assert_allclose(found, wanted, rtol=0.01)
+
+
+def test_a_sparse_domain_is_reduced_without_becoming_dense():
+    domain = np.random.default_rng(0).random((40, 12)) * (
+        np.random.default_rng(1).random((40, 12)) < 0.3
+    )
+    dense, sparse = reduced(domain), reduced(csr_array(domain))
+    wanted = np.linalg.norm(dense[:10, None] - dense[None, 10:20], axis=2)
+    found = np.linalg.norm(sparse[:10, None] - sparse[None, 10:20], axis=2)
+    assert np.corrcoef(wanted.ravel(), found.ravel())[0, 1] > 0.95

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import vecfill as vf
+from vecfill.run import norm_factors
+from vecfill.settings import Setting
+
+
+@pytest.fixture(scope="module")
+def towns():
+    """A table of 80 towns and an embedding that knows 60 of them."""
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(80, 3))
+    table = pd.DataFrame(
+        np.tanh(latent @ rng.normal(size=(3, 6))),
+        index=pd.Index([f"town{i}" for i in range(80)], name="town"),
+    )
+    table.columns = [f"c{i}" for i in range(6)]
+    vectors = np.sin(latent @ rng.normal(size=(3, 9))).astype(np.float32)
+    return table, vf.Embedding([f"Town{i}" for i in range(60)], vectors[:60])
+
+
+@pytest.fixture(scope="module")
+def run(towns):
+    return vf.impute(*towns)
+
+
+def test_unknown_entities_are_imputed_and_known_ones_untouched(towns, run):
+    _, embedding = towns
+    assert list(run.embedding.words) == [f"town{i}" for i in range(60, 80)]
+    assert run.known.vectors.tobytes() == embedding.vectors.tobytes()
+    assert run.embedding.vectors.dtype == np.float32
+    assert np.isfinite(run.embedding.vectors).all()
+
+
+def test_explanations_reproduce_the_vectors(run):
+    shares = run.contributions(range(20))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    trend = run.imputation.trend
+    if trend is None:
+        again = shares @ run.known.vectors
+    else:
+        again = trend.values[60:] + run.setting.gamma * shares @ trend.residuals
+    np.testing.assert_allclose(again, run.embedding.vectors, atol=1e-6)
+    told = run.explain("town70", n=60)
+    assert told.shares.sum() == pytest.approx(1.0)
+    assert 0 <= told.trend_share <= 1
+
+
+def test_a_known_entity_cannot_be_explained(run):
+    with pytest.raises(vf.InputError, match="'town3' is known"):
+        run.explain("town3")
+
+
+def test_every_entity_has_a_confidence_and_a_bound(run):
+    assert run.confidence.values.shape == run.confidence.lower_bound.shape == (20,)
+    assert ((run.confidence.values >= 0) & (run.confidence.values <= 1)).all()
+
+
+def test_entities_below_the_asked_confidence_are_left_out_by_name(towns, run):
+    limit = float(np.median(run.confidence.values))
+    strict = vf.impute(*towns, min_confidence=limit)
+    assert set(strict.embedding.words) | set(strict.abstained) == set(run.embedding.words)
+    assert strict.abstained
+    assert (strict.confidence.values >= limit).all()
+    assert strict.explain(strict.abstained[0]).contributors
+
+
+def test_the_run_is_plain_json(run):
+    told = json.loads(json.dumps(run.to_dict()))
+    assert told["n_known"] == 60
+    assert told["n_imputed"] == 20
+    assert set(told["confidence"]["entities"]) == set(run.embedding.words)
+
+
+def test_the_paper_is_the_estimator(towns):
+    table, embedding = towns
+    vectors = np.full((80, 9), np.nan, np.float32)
+    vectors[:60] = embedding.vectors
+    expected = vf.LatentSemanticImputer().fit(table.to_numpy(), vectors).embedding_[60:]
+    run = vf.impute(table, embedding, method="paper")
+    np.testing.assert_array_equal(run.embedding.vectors, expected)
+
+
+def test_a_single_setting_can_be_asked_for(towns):
+    wanted = Setting("unit_rows", 5, 0.2, 0.5)
+    assert vf.impute(*towns, method=wanted).setting == wanted
+
+
+def test_a_shuffled_domain_is_refused_unless_forced(towns):
+    table, embedding = towns
+    shuffled = pd.DataFrame(
+        table.to_numpy()[np.random.default_rng(2).permutation(80)],
+        index=table.index,
+        columns=table.columns,
+    )
+    with pytest.raises(vf.NoSignalError, match=r"no signal.*--force"):
+        vf.impute(shuffled, embedding)
+    assert len(vf.impute(shuffled, embedding, force=True).embedding) == 20
+
+
+def test_calibrated_lengths_are_those_of_known_vectors(towns):
+    run = vf.impute(*towns, calibrate_norms=True)
+    known = np.linalg.norm(run.known.vectors, axis=1)
+    imputed = np.linalg.norm(run.embedding.vectors, axis=1)
+    assert np.median(imputed) == pytest.approx(np.median(known), rel=0.05)
+    plain = vf.impute(*towns)
+    cosine = (plain.embedding.vectors * run.embedding.vectors).sum(axis=1)
+    cosine /= imputed * np.linalg.norm(plain.embedding.vectors, axis=1)
+    np.testing.assert_allclose(cosine, 1.0, rtol=1e-5)
+
+
+def test_a_zero_vector_keeps_its_length():
+    assert norm_factors(np.zeros((1, 2)), np.ones((3, 2))).tolist() == [1.0]
+
+
+def test_nothing_unknown_imputes_nothing(towns):
+    table, embedding = towns
+    run = vf.impute(table.iloc[:60], embedding)
+    assert len(run.embedding) == 0
+
+
+def test_too_few_known_entities_need_the_paper_or_force(towns):
+    table, embedding = towns
+    few = embedding.subset(["Town0", "Town1"])
+    with pytest.raises(vf.InputError, match="Only 2 entities are known"):
+        vf.impute(table, few)
+    for options in ({"method": "paper"}, {"force": True}):
+        run = vf.impute(table, few, **options)
+        assert len(run.embedding) == 78
+        assert run.confidence is None
+    with pytest.raises(vf.InputError, match="min_confidence needs a confidence"):
+        vf.impute(table, few, method="paper", min_confidence=0.5)
+
+
+def test_fewer_entities_than_neighbors_lower_the_degree_and_say_so(towns):
+    table, embedding = towns
+    run = vf.impute(table.iloc[56:62], embedding, method="paper")
+    assert len(run.embedding) == 2
+    assert any("min_degree is 5 and not 8" in note for note in run.notes)
+
+
+def test_no_entity_known_is_refused(towns):
+    table, _ = towns
+    with pytest.raises(vf.InputError):
+        vf.impute(table, vf.Embedding(["paris"], np.ones((1, 3))))
+
+
+def test_evaluate_tells_how_well_hidden_entities_come_back(towns):
+    report = vf.evaluate(*towns, folds=3)
+    assert report.has_signal
+    assert report.methods["auto"]["centred_cosine"] > 0.3
+    with pytest.raises(vf.InputError, match="Only 60 entities are known; 70 are needed"):
+        vf.evaluate(*towns, folds=70)
+
+
+def test_distances_can_be_the_domain(towns):
+    table, embedding = towns
+    values = table.to_numpy()
+    distances = np.sqrt(((values[:, None] - values[None]) ** 2).sum(axis=2))
+    square = pd.DataFrame(distances, index=table.index, columns=list(table.index))
+    run = vf.impute(square, embedding, kind="distances")
+    assert len(run.embedding) == 20
+    with pytest.raises(vf.InputError, match="only distances"):
+        vf.impute(square, embedding, kind="distances", method=Setting(gamma=0.3))

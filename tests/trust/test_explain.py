@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.method.test_neighbors import KINDS, awkward_rows
+from vecfill import InputError
+from vecfill.settings import Setting, Stages
+from vecfill.trust import explain as explain_module
+from vecfill.trust.explain import Contributions, Explanation, place_of
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    n_known=st.integers(1, 30),
+    ridge=st.sampled_from([0.0, 0.3]),
+    seed=st.integers(0, 1000),
+)
+def test_shares_are_a_distribution_and_reproduce_the_vectors(kind, n_known, ridge, seed):
+    rng = np.random.default_rng(seed)
+    domain, embedding = awkward_rows(kind, 45, 4, seed), rng.normal(size=(45, 6))
+    is_known = np.zeros(45, bool)
+    is_known[rng.permutation(45)[:n_known]] = True
+    stages, setting = Stages(domain), Setting(ridge=ridge)
+    shares = Contributions(stages.weights(setting), is_known).of(np.arange(45 - n_known))
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    found = stages.impute(embedding, is_known, setting)
+    np.testing.assert_allclose(shares @ embedding[is_known], found.vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 1.0])
+def test_with_a_trend_shares_reproduce_what_the_trend_leaves_over(gamma):
+    rng = np.random.default_rng(0)
+    domain, embedding, is_known = (
+        rng.normal(size=(60, 5)),
+        rng.normal(size=(60, 4)),
+        np.arange(60) < 40,
+    )
+    stages, setting = Stages(domain), Setting(gamma=gamma)
+    found = stages.impute(embedding, is_known, setting)
+    shares = Contributions(stages.weights(setting), is_known).of(np.arange(20))
+    again = found.trend.values[~is_known] + gamma * shares @ found.trend.residuals
+    np.testing.assert_allclose(again, found.vectors, atol=1e-6)
+
+
+def test_iterated_and_factored_shares_agree(monkeypatch):
+    rng = np.random.default_rng(0)
+    weights = Stages(rng.normal(size=(200, 5))).weights(Setting())
+    is_known = np.arange(200) < 30
+    factored = Contributions(weights, is_known).of([0, 5, 100])
+    monkeypatch.setattr(explain_module, "MOST_ROWS_FACTORED", 10)
+    np.testing.assert_allclose(
+        Contributions(weights, is_known).of([0, 5, 100]), factored, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("iron", "'iron' is known"),
+        ("osmum", "'osmum' is not an entity of the table. Near it: osmium"),
+        ("zzz", "'zzz' is not an entity of the table."),
+    ],
+)
+def test_a_word_that_was_not_imputed_is_told_what_it_is(word, words):
+    with pytest.raises(InputError, match=words):
+        place_of(word, ["osmium", "radon"], ["iron"])
+
+
+def test_an_explanation_escapes_names_in_html():
+    told = Explanation("<b>", ("<script>",), np.array([1.0]), 0.0)
+    assert "<script>" not in told._repr_html_()
