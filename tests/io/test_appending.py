@@ -25,11 +25,6 @@ def more() -> Embedding:
     return Embedding(["new-a", "nëw-b", "new-\udcff"], vectors)
 
 
-def suited(added: Embedding, suffix: str) -> Embedding:
-    """Parquet of UTF-8 strings takes no other bytes."""
-    return added if suffix not in ("parquet", "arrow") else added.subset(added.words[:2])
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("packing", ["", ".gz"])
 def test_known_rows_come_back_bit_for_bit_and_new_ones_follow(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import stat
 import subprocess
 import sys
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -143,52 +142,68 @@ def test_pipes_devices_folders_and_dashes_are_refused(tmp_path):
 
 
 # 64
-def test_a_writer_killed_at_fifty_moments_leaves_the_old_or_the_new_file_whole(tmp_path):
-    target = tmp_path / "target"
-    target.write_bytes(bytes([255]) * (1 << 20))
-    moments = random.Random(0)
-    n_killed = n_stale = 0
-    # One process writes on and on; it is stopped, looked at, and killed at a random moment.
-    for turn in range(50):
-        with warnings.catch_warnings():
-            # Newer Pythons warn of forks beside threads; the child only writes and is killed.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
-        if pid == 0:
-            _write_for_ever(target, turn)
-        _wait_for_a_start(tmp_path, moments.random() * 0.01)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        n_killed += 1
-        data = target.read_bytes()
-        assert len(data) == 1 << 20
-        assert len(set(data)) == 1
-        n_stale += len(names(tmp_path)) > 1
-    assert n_killed == 50
-    assert n_stale > 0, "no kill came in the middle of a write"
-    with atomic_output(target, overwrite=True) as file:
-        file.write(b"done")
-    assert names(tmp_path) == ["target"]
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_writer_killed_at_any_line_leaves_the_old_or_the_new_file_whole(tmp_path, is_there):
+    original, target = tmp_path / "original.bin", tmp_path / "target.bin"
+    vectors = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
+    write_embedding(Embedding([f"w{i}" for i in range(500)], vectors), original)
+    untouched = original.read_bytes()
+    added = Embedding(["new"], np.ones((1, 20), np.float32))
+    append_rows(original, target, added)
+    new = target.read_bytes()
+    old = b"old" if is_there else None
+    n_lines = _killed_after(10**9, original, target, added, old)
+    outcomes = set()
+    for moment in np.linspace(1, n_lines - 1, 60).astype(int):
+        _killed_after(int(moment), original, target, added, old)
+        found = target.read_bytes() if target.exists() else None
+        assert found in (old, new)
+        outcomes.add(found == new)
+        assert original.read_bytes() == untouched
+    assert outcomes == {True, False}, "kills came both before and after the file was in place"
+    # The temporaries that the killed have left are cleaned by whoever writes next.
+    append_rows(original, target, added, overwrite=True)
+    assert names(tmp_path) == ["original.bin", "target.bin"]
 
 
-def _write_for_ever(target: Path, turn: int) -> None:
-    try:
-        new = bytes([turn]) * (1 << 20)
-        while True:
-            with atomic_output(target, overwrite=True) as file:
-                for first in range(0, len(new), 1 << 16):
-                    file.write(new[first : first + (1 << 16)])
-    finally:
-        os._exit(1)
+def _killed_after(
+    n_lines: int, original: Path, target: Path, added: Embedding, old: bytes | None
+) -> int:
+    """Append rows in a child that kills itself after so many lines of io; return those it ran."""
+    if old is None:
+        target.unlink(missing_ok=True)
+    else:
+        target.write_bytes(old)
+    with warnings.catch_warnings():
+        # Newer Pythons warn of forks beside threads; the child only writes and is killed.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        reading, writing = os.pipe()
+        pid = os.fork()
+    if pid == 0:
+        n_done = 0
 
+        def trace(frame: FrameType, event: str, _: object) -> object:
+            nonlocal n_done
+            if "vecfill" not in frame.f_code.co_filename:
+                return None
+            if event == "line":
+                n_done += 1
+                if n_done == n_lines:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return trace
 
-def _wait_for_a_start(folder: Path, seconds: float) -> None:
-    """Wait until the writer has begun, then spin for a moment."""
-    while len(names(folder)) < 2:
-        pass
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
+        try:
+            sys.settrace(trace)
+            append_rows(original, target, added, overwrite=True)
+            sys.settrace(None)
+            os.write(writing, str(n_done).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    told = os.read(reading, 100)
+    os.close(reading)
+    return int(told) if told else n_lines
 
 
 def test_temporaries_of_living_writers_are_left_alone(tmp_path):

@@ -271,8 +271,4 @@ def test_google_news_goes_to_text_and_back_bit_for_bit(tmp_path: Path):
     text = read_embedding(tmp_path / "news.txt")
     assert text.equals(news)
     write_embedding(text, tmp_path / "news.bin")
-    with zipfile.ZipFile(wheel) as archive:
-        original = archive.read(MEMBER)
-    assert (tmp_path / "news.bin").read_bytes() == original or read_embedding(
-        tmp_path / "news.bin"
-    ).equals(news)
+    assert read_embedding(tmp_path / "news.bin").vectors.tobytes() == news.vectors.tobytes()
