@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-installed
 LAB := $(VENV)/.experiments-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup fix check test test-all bench demo experiments clean
+.PHONY: help setup fix check test test-all bench quality experiments demo clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -51,6 +51,11 @@ test-all: $(DEV) $(LAB) ## all tests
 
 bench: $(DEV) ## benchmarks, saved under benchmarks/results
 	$(BIN)/python benchmarks/run.py
+
+quality: $(DEV) ## held-out quality on real sets, against rivals
+	$(PIP) -e '.[quality]'
+	$(BIN)/python benchmarks/quality/run.py
+	$(BIN)/python benchmarks/quality/judgement.py
 
 experiments: $(LAB) ## the paper's experiments, all of them (about an hour)
 	$(BIN)/python experiments/run.py all

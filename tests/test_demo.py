@@ -32,3 +32,9 @@ def test_files_of_an_earlier_demo_are_kept_unless_told(tmp_path, capsys):
         main([str(tmp_path)])
     assert "cities.csv" in capsys.readouterr().err
     assert (tmp_path / "cities.csv").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="file"):
+        run_demo(tmp_path / "file" / "demo")

@@ -8,22 +8,29 @@ The method, latent semantic imputation, in ten lines::
     imputed = embedding.copy()                                 # known rows stay as they are
     imputed[~is_known] = found.vectors
 
-`LatentSemanticImputer` is these stages behind ``fit(X, Y)``.
+`LatentSemanticImputer` is these stages behind ``fit(X, Y)``; `impute` chooses among ways to run
+them and says how far to trust the result; `enrich` is the whole job on files.
 """
 
-from vecfill.embedding import Embedding
-from vecfill.errors import (
-    ConvergenceWarning,
-    FormatError,
-    InputError,
-    MissingExtraError,
-    NoSignalError,
-    VecfillError,
-)
-from vecfill.imputer import LatentSemanticImputer
-from vecfill.io import read_embedding, write_embedding
-from vecfill.run import Run, evaluate, impute
-from vecfill.settings import Setting
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vecfill.enrich import enrich
+
+if TYPE_CHECKING:
+    from vecfill.embedding import Embedding
+    from vecfill.errors import (
+        ConvergenceWarning,
+        FormatError,
+        InputError,
+        MissingExtraError,
+        NoSignalError,
+        VecfillError,
+    )
+    from vecfill.imputer import LatentSemanticImputer
+    from vecfill.io import read_embedding, write_embedding
+    from vecfill.run import Run, evaluate, impute
+    from vecfill.settings import Setting
 
 __version__ = "0.1.0"
 
@@ -38,8 +45,42 @@ __all__ = [
     "Run",
     "Setting",
     "VecfillError",
+    "enrich",
     "evaluate",
     "impute",
     "read_embedding",
     "write_embedding",
 ]
+
+# Loaded when first asked for: scikit-learn, Numba and Arrow together take over a second, and
+# `vecfill --help` needs none of them.
+_HOMES = {
+    "ConvergenceWarning": "vecfill.errors",
+    "Embedding": "vecfill.embedding",
+    "FormatError": "vecfill.errors",
+    "InputError": "vecfill.errors",
+    "LatentSemanticImputer": "vecfill.imputer",
+    "MissingExtraError": "vecfill.errors",
+    "NoSignalError": "vecfill.errors",
+    "VecfillError": "vecfill.errors",
+    "Run": "vecfill.run",
+    "Setting": "vecfill.settings",
+    "evaluate": "vecfill.run",
+    "impute": "vecfill.run",
+    "read_embedding": "vecfill.io",
+    "write_embedding": "vecfill.io",
+}
+_MODULES = ("embedding", "errors", "imputer", "inputs", "io", "method", "run", "settings", "trust")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
+    if name in _MODULES:
+        return import_module(f"vecfill.{name}")
+    raise AttributeError(f"module 'vecfill' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})

@@ -13,6 +13,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
 from vecfill.inputs.names import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
+from vecfill.io.atomic import naming
 from vecfill.io.tables import read_table
 from vecfill.run import Run, evaluate, impute
 from vecfill.sample import CITIES, VECTORS
@@ -46,7 +47,8 @@ def run_demo(
     The folder is made if there is none; files of an earlier demo are kept unless `overwrite`.
     """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    with naming(place):
+        place.mkdir(parents=True, exist_ok=True)
     for source in (CITIES, VECTORS):
         with source.open("rb") as old, atomic_output(place / source.name, overwrite=overwrite) as f:
             shutil.copyfileobj(old, f)

@@ -19,6 +19,7 @@ from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import InputError
 from vecfill.io import append_rows, atomic_output
 from vecfill.io import atomic as module
+from vecfill.io.atomic import atomic_outputs
 
 
 def names(folder: Path) -> list[str]:
@@ -264,3 +265,31 @@ def test_file_systems_without_hard_links_or_locks_will_do(tmp_path, monkeypatch)
     append_rows(tmp_path / "a.bin", tmp_path / "b.bin", Embedding(["y"], [[2.0]]))
     assert read_embedding(tmp_path / "b.bin").words == ("x", "y")
     assert names(tmp_path) == ["a.bin", "b.bin"]
+
+
+def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path):
+    with atomic_outputs([tmp_path / "a", tmp_path / "b"]) as files:
+        for file in files:
+            file.write(b"new")
+        assert not {"a", "b"} & set(names(tmp_path))
+    assert names(tmp_path) == ["a", "b"]
+    with (
+        pytest.raises(InputError, match="created by someone else"),
+        atomic_outputs([tmp_path / "c", tmp_path / "d"]),
+    ):
+        (tmp_path / "d").write_bytes(b"theirs")
+    assert names(tmp_path) == ["a", "b", "d"]
+    assert (tmp_path / "d").read_bytes() == b"theirs"
+
+
+def test_an_interrupt_between_two_names_waits_for_the_second(tmp_path, monkeypatch):
+    inner = module._publish
+
+    def interrupted(*args, **options):
+        inner(*args, **options)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(module, "_publish", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_outputs([tmp_path / "a", tmp_path / "b"]):
+        pass
+    assert names(tmp_path) == ["a", "b"]

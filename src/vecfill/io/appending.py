@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.arrays import ArrayRows
-from vecfill.io.atomic import OutputFile, atomic_output, naming
+from vecfill.io.atomic import OutputFile, atomic_outputs, naming
 from vecfill.io.batches import RowReader, WantedWords, check_finite, encoded, shown
 from vecfill.io.columnar import ColumnarRows, as_record_batch
 from vecfill.io.formats import Format, detected_format, named_format
@@ -44,6 +45,7 @@ def append_rows(
     format: str | Format | None = None,  # noqa: A002
     member: str | None = None,
     overwrite: bool = False,
+    beside: Mapping[Path, bytes] | None = None,
 ) -> None:
     r"""Write `target`: the rows of `original`, bytes unchanged, followed by the rows of `added`.
 
@@ -64,6 +66,8 @@ def append_rows(
         As in `read_embedding`.
     overwrite
         Whether an existing target may be replaced.
+    beside
+        Small files, by path, that appear together with the target or not at all.
 
     Examples
     --------
@@ -81,7 +85,10 @@ def append_rows(
         kind = detected_format(source) if format is None else named_format(format)
         reader = row_reader(source, kind)
         _check_added(source, reader, added)
-        with atomic_output(target, overwrite=overwrite) as file:
+        more = beside or {}
+        with atomic_outputs([target, *more], overwrite=overwrite) as (file, *others):
+            for other, content in zip(others, more.values(), strict=True):
+                other.write(content)
             if isinstance(reader, Word2vecBinary | TextRows) or kind in (Format.CSV, Format.TSV):
                 _copy_and_append(source, reader, added, file, target)
             else:
@@ -150,8 +157,13 @@ def _copy_and_append(
         plain = source.container == "plain" and Path(target).suffix.lower() != ".gz"
         # Copying and checking are both bound by memory and disk, and neither needs the lock.
         with ThreadPoolExecutor(1) as pool:
-            copying = pool.submit(_copy_body, source, body, file if plain else out, plain)
-            _scan(source, reader, added)
+            stop = threading.Event()
+            copying = pool.submit(_copy_body, source, body, file if plain else out, plain, stop)
+            try:
+                _scan(source, reader, added)
+            except BaseException:
+                stop.set()  # an interrupt need not wait for the rest of a large file
+                raise
             copying.result()
         out.writelines(_appended(source, reader, added))
 
@@ -162,21 +174,23 @@ def _new_header(old: bytes, n_rows: int) -> bytes:
     return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")
 
 
-def _copy_body(source: Source, body: int, out: Any, plain: bool) -> None:
+def _copy_body(source: Source, body: int, out: Any, plain: bool, stop: threading.Event) -> None:
     if not plain:
         with source.stream() as stream:
             stream.read(body)
-            while block := stream.read(1 << 22):
+            while not stop.is_set() and (block := stream.read(1 << 22)):
                 out.write(block)
         return
     with source.path.open("rb", buffering=0) as original:
-        _copy_inside_kernel(original.fileno(), body, out, source.size)
+        _copy_inside_kernel(original.fileno(), body, out, source.size, stop)
 
 
-def _copy_inside_kernel(original: int, start: int, out: OutputFile, size: int) -> None:
+def _copy_inside_kernel(
+    original: int, start: int, out: OutputFile, size: int, stop: threading.Event
+) -> None:
     place = start
     copy = getattr(os, "copy_file_range", None)
-    while place < size and copy is not None:
+    while place < size and copy is not None and not stop.is_set():
         try:
             n_copied = copy(original, out.fileno(), min(_COPY_BYTES, size - place), place)
         except OSError as error:
@@ -188,7 +202,7 @@ def _copy_inside_kernel(original: int, start: int, out: OutputFile, size: int) -
             break
         place += n_copied
         out.start_writing_back()
-    while place < size:
+    while place < size and not stop.is_set():
         block = os.pread(original, min(1 << 22, size - place), place)
         if not block:
             break  # the file shrank; the check for changes will say so

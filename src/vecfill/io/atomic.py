@@ -7,10 +7,13 @@ import errno
 import io
 import os
 import secrets
+import signal
 import stat
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from vecfill.errors import InputError
@@ -120,22 +123,74 @@ def atomic_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
     >>> target.read_text()
     'hello\n'
     """
-    target = checked_target(path, overwrite=overwrite)
-    _remove_stale(target)
-    with naming(target):
-        temporary, descriptor = _create(target)
+    with atomic_outputs([path], overwrite=overwrite) as files:
+        yield files[0]
+
+
+@contextlib.contextmanager
+def atomic_outputs(
+    paths: Iterable[str | os.PathLike[str]], *, overwrite: bool = False
+) -> Iterator[list[OutputFile]]:
+    """Give several files as `atomic_output` does; all take their names together, or none does.
+
+    Nothing but a crash of the machine or a kill can come between the names: an interrupt waits,
+    and if a later name cannot be taken, the earlier ones that are new are given back.
+    """
+    targets = [checked_target(path, overwrite=overwrite) for path in paths]
+    files: list[tuple[Path, OutputFile]] = []
     try:
-        yield OutputFile(descriptor, target)
-        with naming(target):
-            if target.exists():
-                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))  # noqa: PTH101
-            os.fsync(descriptor)
-            _publish(temporary, target, overwrite=overwrite)
+        for target in targets:
+            _remove_stale(target)
+            with naming(target):
+                temporary, descriptor = _create(target)
+            files.append((temporary, OutputFile(descriptor, target)))
+        yield [file for _, file in files]
+        for temporary, file in files:
+            with naming(file.target):
+                if file.target.exists():
+                    os.chmod(temporary, stat.S_IMODE(file.target.stat().st_mode))  # noqa: PTH101
+                os.fsync(file.fileno())
+        with _uninterrupted():
+            _publish_all(files, overwrite=overwrite)
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        os.close(descriptor)
-    _sync_folder(target.parent)
+        for temporary, file in files:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            os.close(file.fileno())
+    for folder in {target.parent for target in targets}:
+        _sync_folder(folder)
+
+
+def _publish_all(files: list[tuple[Path, OutputFile]], *, overwrite: bool) -> None:
+    published: list[Path] = []
+    try:
+        for temporary, file in files:
+            with naming(file.target):
+                _publish(temporary, file.target, overwrite=overwrite)
+            published.append(file.target)
+    except BaseException:
+        # Without `overwrite` each of them was new; with it the old one is gone, the new one whole.
+        for target in [] if overwrite else published:
+            with contextlib.suppress(OSError):
+                target.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done; threads other than the main one never get it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(*came[0])
 
 
 def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
@@ -154,7 +209,10 @@ def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     if not stat.S_ISREG(mode):
         raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
     if not overwrite:
-        raise InputError(f"{path} exists already. Allow overwriting it, or choose another name.")
+        raise InputError(
+            f"{path} exists already. Allow overwriting it (--overwrite, or overwrite=True), or "
+            "choose another name."
+        )
     return target
 
 

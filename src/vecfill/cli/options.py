@@ -1,0 +1,183 @@
+"""The options that commands share, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+Kind = Literal["features", "embedding", "similarities", "distances", "edges"]
+FormatName = Literal[
+    "word2vec-binary", "word2vec-text", "glove", "fasttext", "safetensors", "npz", "parquet",
+    "arrow", "csv", "tsv",
+]  # fmt: skip
+
+EmbeddingFile = Annotated[
+    Path, typer.Argument(metavar="EMBEDDING", help="A file of word vectors: word2vec, GloVe, ...")
+]
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="What describes the entities: CSV, TSV, Parquet, or word vectors."
+    ),
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--key", metavar="COLUMN", help="The column of entity names; else the first."),
+]
+KindOption = Annotated[Kind, typer.Option("--kind", help="What TABLE holds.")]
+MatchOption = Annotated[
+    Literal["exact", "case", "loose"],
+    typer.Option("--match", help="How far a name may differ from its word."),
+]
+AliasesOption = Annotated[
+    Path | None,
+    typer.Option("--aliases", metavar="FILE", help="A CSV file of two columns: entity, word."),
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="NAME|FILE",
+        help="An entity whose word is another thing, or a file of such, one a line.",
+    ),
+]
+StandardizeOption = Annotated[
+    bool, typer.Option("--standardize", help="Give numeric columns mean 0 and variance 1.")
+]
+CategoricalOption = Annotated[
+    list[str] | None,
+    typer.Option("--categorical", metavar="COLUMN", help="A column to take as categories."),
+]
+IgnoreOption = Annotated[
+    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column to leave out.")
+]
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="How a text table is encoded.")
+]
+SeparatorOption = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="CHAR", help="What stands between cells of a text table."),
+]
+FormatOption = Annotated[
+    FormatName | None,
+    typer.Option("--format", metavar="FORMAT", help="The format of EMBEDDING, if in doubt."),
+]
+MemberOption = Annotated[
+    str | None,
+    typer.Option("--member", metavar="NAME", help="Which file inside EMBEDDING, if that is a zip."),
+]
+MethodOption = Annotated[
+    Literal["auto", "paper"] | None,
+    typer.Option("--method", help="auto: the best on hidden known rows (default); or the paper's."),
+]
+_HOW_ROWS = (
+    "Ask for one setting: rows as_given, standardized, unit_rows or "
+    "unit_rows_without_first_component."
+)
+PreparationOption = Annotated[
+    Literal["as_given", "standardized", "unit_rows", "unit_rows_without_first_component"] | None,
+    typer.Option("--preparation", metavar="NAME", help=_HOW_ROWS),
+]
+MinDegreeOption = Annotated[
+    int | None,
+    typer.Option("--min-degree", min=1, metavar="N", help="Ask for one setting: neighbours."),
+]
+RidgeOption = Annotated[
+    float | None,
+    typer.Option("--ridge", min=0.0, metavar="R", help="Ask for one setting: evenness of weights."),
+]
+GammaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--gamma",
+        min=0.0,
+        max=1.0,
+        metavar="G",
+        help="Ask for one setting: a trend, and this of its residual.",
+    ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Impute even if the domain says nothing, or is tiny.")
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a result that is there already.")
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, metavar="N", help="Of what is left to chance.")
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads; else all cores.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def excluded(values: list[str] | None) -> list[str]:
+    """Return names as given, and names in files, one a line."""
+    from vecfill.errors import InputError
+
+    names: list[str] = []
+    for value in values or ():
+        path = Path(value)
+        if not path.is_file():
+            names.append(value)
+            continue
+        try:
+            lines = path.read_text("utf-8-sig").splitlines()
+        except (OSError, UnicodeError) as error:
+            raise InputError(f"{value}: cannot be read as UTF-8 text: {error}.") from error
+        names += [line.strip() for line in lines if line.strip()]
+    return names
+
+
+def domain_options(
+    kind: str,
+    key: str | None,
+    standardize: bool,
+    categorical: list[str] | None,
+    ignore: list[str] | None,
+    encoding: str,
+    separator: str | None,
+) -> dict[str, Any]:
+    """Return the options of `as_domain`."""
+    from vecfill.errors import InputError
+
+    if separator is not None:
+        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+        if len(separator) != 1:
+            raise InputError(f"--separator {separator!r} is not one character. Use ',' or 'tab'.")
+    return {
+        "kind": kind,
+        "key": key,
+        "standardize": standardize,
+        "categorical": categorical or (),
+        "ignore": ignore or (),
+        "encoding": encoding,
+        "separator": separator,
+    }
+
+
+def chosen_method(
+    method: str | None,
+    preparation: str | None,
+    min_degree: int | None,
+    ridge: float | None,
+    gamma: float | None,
+) -> Any:
+    """Return a method's name, or the one setting that was asked for."""
+    asked = {"preparation": preparation, "min_degree": min_degree, "ridge": ridge, "gamma": gamma}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if not asked:
+        return method or "auto"
+    if method is not None:
+        from vecfill.errors import InputError
+
+        first = next(iter(asked)).replace("_", "-")
+        raise InputError(
+            f"--method {method} and --{first} contradict each other: the one chooses a setting, "
+            "the other asks for one. Leave one of them out."
+        )
+    from vecfill.settings import Setting
+
+    return Setting(**asked)
