@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-installed
 LAB := $(VENV)/.experiments-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup fix check test test-all bench quality experiments demo clean
+.PHONY: help setup fix check test test-all bench quality experiments demo docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -63,5 +63,9 @@ experiments: $(LAB) ## the paper's experiments, all of them (about an hour)
 demo: $(CORE) ## the main job on the bundled sample
 	$(BIN)/python -m vecfill.demo build/demo --overwrite
 
+docs: $(DEV) ## the documentation site, in site/
+	$(PIP) -e '.[docs]'
+	$(BIN)/mkdocs build --quiet
+
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site
