@@ -196,7 +196,7 @@
     card.append(el("p", { text: `Matched at level “${level}” against ${plural(nWords, "word", "words")}.` }));
     card.append(el("dl", { class: "facts gap" }, Object.entries(counts).flatMap(([how, n]) => [el("dt", { text: words[how] || how }), el("dd", { text: count(n) })])));
     const holder = el("div");
-    const tools = el("div", { class: "field gap" }, [el("label", { for: "match-search", text: "Search" })]);
+    const tools = el("div", { class: "field gap tools" }, [el("label", { for: "match-search", text: "Search" })]);
     const input = el("input", { id: "match-search", type: "search", autocomplete: "off" });
     tools.append(input);
     card.append(el("details", {}, [el("summary", { text: `Every match, the loosest first${rows.length < nListed ? ` (the first ${count(rows.length)} of ${count(nListed)})` : ""}` }), tools, holder]));
