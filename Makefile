@@ -41,8 +41,9 @@ test: $(DEV) ## fast tests and doctests
 test-all: $(DEV) ## all tests
 	$(BIN)/python -m pytest -n 2
 
-bench: $(DEV) ## benchmarks, saved under benchmarks/results
-	$(BIN)/python benchmarks/run.py
+bench: $(DEV) ## benchmarks, saved under benchmarks/results (all sizes: BENCH=--full)
+	$(PIP) -e '.[bench]'
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 demo: $(CORE) ## the main job on a small sample
 	$(BIN)/python examples/demo.py
