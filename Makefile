@@ -49,8 +49,9 @@ test: $(DEV) ## fast tests and doctests
 test-all: $(DEV) $(LAB) ## all tests
 	$(BIN)/python -m pytest -n 2
 
-bench: $(DEV) ## benchmarks, saved under benchmarks/results
-	$(BIN)/python benchmarks/run.py
+bench: $(DEV) ## benchmarks, saved under benchmarks/results (all sizes: BENCH=--full)
+	$(PIP) -e '.[bench]'
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 quality: $(DEV) ## held-out quality on real sets, against rivals
 	$(PIP) -e '.[quality]'

@@ -27,7 +27,7 @@ FEW_KNOWN = 1000
 ENOUGH_HIDDEN = 800
 """Hidden rows after which another fold would change no choice."""
 
-MOST_ENTRIES = 400_000
+MOST_ENTRIES = 600_000
 """Embeddings with more entries are compared in fewer dimensions, the leading ones."""
 
 LEAST_DIMS = 64
@@ -42,7 +42,7 @@ CHANCE = 1e-3
 
 FIRST_RIDGE = 0.1
 
-POOL = 1500
+POOL = 5000
 """Known vectors among which the truth is ranked when settings are compared."""
 
 Progress = Callable[[int, int], None]
@@ -190,13 +190,20 @@ class _Trials:
 
 
 def _standing(scores: Sequence[RowScores], rows: np.ndarray) -> np.ndarray:
-    """Return how well each setting does on some rows: the sum of standardised measures."""
+    """Return how well each setting does on some rows: the sum of standardised measures.
+
+    A setting whose ranks are worse than the best one's by more than chance is out, however good
+    its cosines: a vector that cannot be told from others is of no use.
+    """
     total = np.zeros(len(scores))
     for measure in MEASURES:
         means = np.array([getattr(score, measure)[rows].mean() for score in scores])
         spread = means.std()
         if spread > 0:
             total += (means - means.mean()) / spread
+    ranks = np.array([score.mrr[rows] for score in scores])
+    short = ranks[ranks.mean(axis=1).argmax()] - ranks
+    total[short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)] = -np.inf
     return total
 
 
