@@ -377,7 +377,8 @@ def demo(
 ) -> None:
     """Do the whole job on the bundled sample of cities.
 
-    Match, prove, impute, explain, write, verify, and a page to look at. Takes under a minute.
+    Match, prove, impute, explain, write, verify, and a page to look at. Half a minute; the first
+    time longer, while code is compiled.
     """
     from vecfill.demo import run_demo
 
