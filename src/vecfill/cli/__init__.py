@@ -14,6 +14,7 @@ Nothing but the standard library is loaded here, so that an interrupt is caught 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -60,8 +61,9 @@ def _make_streams_safe() -> None:
         sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         # Words may hold what a terminal's encoding does not: shown escaped, never a crash.
-        with contextlib.suppress(AttributeError, ValueError, OSError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(ValueError, OSError):
+                stream.reconfigure(errors="backslashreplace")
 
 
 def _abandon_stdout() -> None:

@@ -1,7 +1,7 @@
 """Stage 2: graph -> how much, each row a convex mix of its neighbours.
 
-Least squares with non-negative weights, solved on the small Gram matrix of a row's neighbours by
-block principal pivoting, with Lawson and Hanson's active set when pivoting would cycle.
+Least squares with non-negative weights (`least_squares`), on the small Gram matrix of each row's
+neighbours; rows in blocks, dense, sparse, or known only by their distances.
 """
 
 from __future__ import annotations
@@ -16,232 +16,9 @@ from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill._types import DomainVectors
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.distances import Rows, well_scaled
-
-PIVOT_TOL = 1e-10
-"""A pivot smaller than this share of its diagonal means that neighbours are dependent."""
-
-TIE_RIDGE = 1e-9
-"""Share of the mean diagonal that picks, among equally good mixes, the one of least norm."""
-
-DUAL_TOL = 1e-11
-"""A gradient above this, on a Gram matrix of mean diagonal 1, lets a neighbour in."""
-
-NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest do not set the floor: they are zeros with noise."""
-
-SMALLEST = float(np.finfo(np.float64).tiny)
-"""What is smaller has lost its digits, and its inverse is no number."""
+from vecfill.method.least_squares import weigh, workspace
 
 ROWS_PER_BLOCK = 512
-
-
-@compiled
-def _solve_on(gram, target, support, n_support, factor, solution):
-    """Solve the system on `support` by Cholesky; false if neighbours are dependent."""
-    for a in range(n_support):
-        i = support[a]
-        pivot = gram[i, i]
-        for c in range(a):
-            pivot -= factor[a, c] * factor[a, c]
-        if not pivot > PIVOT_TOL * gram[i, i]:
-            return False
-        # Kept as its inverse: a division takes as long as ten products.
-        inverse = 1.0 / np.sqrt(pivot)
-        factor[a, a] = inverse
-        for b in range(a + 1, n_support):
-            value = gram[support[b], i]
-            for c in range(a):
-                value -= factor[b, c] * factor[a, c]
-            factor[b, a] = value * inverse
-    for a in range(n_support):
-        value = target[support[a]]
-        for c in range(a):
-            value -= factor[a, c] * solution[c]
-        solution[a] = value * factor[a, a]
-    for a in range(n_support - 1, -1, -1):
-        value = solution[a]
-        for c in range(a + 1, n_support):
-            value -= factor[c, a] * solution[c]
-        solution[a] = value * factor[a, a]
-    return True
-
-
-@compiled
-def _support_of(is_in, n, support):
-    n_support = 0
-    for j in range(n):
-        if is_in[j]:
-            support[n_support] = j
-            n_support += 1
-    return n_support
-
-
-@compiled
-def _gradient(gram, target, n, x, gradient):
-    for j in range(n):
-        value = target[j]
-        for i in range(n):
-            value -= gram[j, i] * x[i]
-        gradient[j] = value
-
-
-@compiled
-def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
-    """Lawson and Hanson: let in the neighbour with the largest gradient, drop what turns bad."""
-    x[:n] = 0.0
-    is_in[:n] = False
-    is_barred = np.zeros(n, np.bool_)
-    _gradient(gram, target, n, x, gradient)
-    for _ in range(20 * n + 50):
-        entering = -1
-        for j in range(n):
-            if (
-                not (is_in[j] or is_barred[j])
-                and gradient[j] > DUAL_TOL
-                and (entering < 0 or gradient[j] > gradient[entering])
-            ):
-                entering = j
-        if entering < 0:
-            return
-        is_in[entering] = True
-        while True:
-            n_support = _support_of(is_in, n, support)
-            if not _solve_on(gram, target, support, n_support, factor, solution):
-                # Rounding made the newcomer dependent: the rest explains it already.
-                is_in[entering] = False
-                is_barred[entering] = True
-                break
-            step = 1.0
-            leaving = -1
-            for a in range(n_support):
-                j = support[a]
-                if solution[a] <= 0.0 and x[j] <= step * (x[j] - solution[a]):
-                    step = x[j] / (x[j] - solution[a])
-                    leaving = j
-            for a in range(n_support):
-                j = support[a]
-                x[j] += step * (solution[a] - x[j])
-            if leaving < 0:
-                is_barred[:] = False
-                break
-            x[leaving] = 0.0
-            is_in[leaving] = False
-            if leaving == entering:
-                is_barred[entering] = True
-        _gradient(gram, target, n, x, gradient)
-
-
-@compiled
-def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solution, gradient):
-    """Exchange all bad neighbours at once, one at a time if that does not help.
-
-    It begins with all neighbours in; `solution` is theirs already if `is_solved`.
-    """
-    is_in[:n] = True
-    fewest_bad, patience = n + 1, 3
-    for step in range(5 * n + 20):
-        n_support = _support_of(is_in, n, support)
-        if not (step == 0 and is_solved) and not _solve_on(
-            gram, target, support, n_support, factor, solution
-        ):
-            break
-        x[:n] = 0.0
-        for a in range(n_support):
-            x[support[a]] = solution[a]
-        n_bad, last_bad = 0, -1
-        for j in range(n):
-            if not is_in[j]:
-                value = target[j]
-                for a in range(n_support):
-                    value -= gram[j, support[a]] * solution[a]
-                gradient[j] = value
-            if (is_in[j] and x[j] < 0.0) or (not is_in[j] and gradient[j] > DUAL_TOL):
-                n_bad += 1
-                last_bad = j
-        if n_bad == 0:
-            return
-        if n_bad < fewest_bad:
-            fewest_bad, patience = n_bad, 3
-        else:
-            patience -= 1
-        if patience >= 0:
-            for j in range(n):
-                if is_in[j]:
-                    is_in[j] = x[j] >= 0.0
-                else:
-                    is_in[j] = gradient[j] > DUAL_TOL
-        else:
-            is_in[last_bad] = not is_in[last_bad]
-    _active_set(gram, target, n, x, is_in, support, factor, solution, gradient)
-
-
-@compiled
-def _floored(x, n, weight_floor, out):
-    """Write `x` as weights that sum to one, with a share of the smallest added to each."""
-    largest = 0.0
-    for j in range(n):
-        largest = max(largest, x[j])
-    if not largest > 0.0:
-        out[:n] = 1.0 / n
-        return
-    smallest = largest
-    for j in range(n):
-        if x[j] > NEGLIGIBLE * largest:
-            smallest = min(smallest, x[j])
-    total = 0.0
-    for j in range(n):
-        out[j] = x[j] + weight_floor * smallest
-        total += out[j]
-    for j in range(n):
-        out[j] /= total
-
-
-@compiled
-def _workspace(widest):
-    """Return room for one row's problem at a time: making it anew for each row takes longer."""
-    x, solution, gradient = np.empty(widest), np.empty(widest), np.empty(widest)
-    is_in, support = np.empty(widest, np.bool_), np.empty(widest, np.int64)
-    factor = np.empty((widest, widest))
-    return x, is_in, support, factor, solution, gradient
-
-
-@compiled
-def _weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
-    """Turn the Gram matrix of `n` neighbours into weights; it is scaled in place.
-
-    For the simplex form `gram` is that of the neighbours minus the row, and the sum of the
-    weights enters as one more equation; otherwise that of the neighbours themselves.
-    """
-    if n == 0:
-        return
-    mean_diagonal = 0.0
-    for j in range(n):
-        mean_diagonal += gram[j, j] / n
-    largest_target = 0.0
-    for j in range(n):
-        largest_target = max(largest_target, abs(target[j]))
-    if not mean_diagonal > SMALLEST or not largest_target > SMALLEST:
-        out[:n] = 1.0 / n
-        return
-    # Scaled, so that one set of tolerances serves every row; weights are shares.
-    scale = 1.0 / mean_diagonal
-    sum_equation = 1.0 if is_simplex else 0.0
-    for i in range(n):
-        target[i] /= largest_target
-        for j in range(n):
-            gram[i, j] = gram[i, j] * scale + sum_equation
-        gram[i, i] += ridge
-    x, _, support, factor, solution, _ = work
-    for i in range(n):
-        support[i] = i
-    is_solved = _solve_on(gram, target, support, n, factor, solution)
-    if not is_solved:
-        # More than one mix is best: fewer features than neighbours, or equal neighbours. A
-        # little ridge takes the one of least norm, whatever the order of the neighbours.
-        for i in range(n):
-            gram[i, i] += TIE_RIDGE
-    _block_pivoting(gram, target, n, is_solved, *work)
-    _floored(x, n, weight_floor, out)
 
 
 @compiled_in_any_order
@@ -292,7 +69,7 @@ def _dense_weights(
     widest = _widest(indptr, first, last)
     points = np.empty((widest + 1, rows.shape[1]))
     gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
-    work = _workspace(widest)
+    work = workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
@@ -307,7 +84,7 @@ def _dense_weights(
             _gather_point(rows[row], points[n])
             _gram_of(points, n + 1, gram)
             target[:n] = gram[n, :n]
-        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
+        weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
 @compiled
@@ -316,7 +93,7 @@ def _distance_weights(
 ):
     widest = _widest(indptr, first, last)
     gram, target = np.empty((widest, widest)), np.empty(widest)
-    work = _workspace(widest)
+    work = workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
@@ -328,7 +105,7 @@ def _distance_weights(
                 between = np.float64(fitted[i, j])
                 # Gram matrix of differences from the row, by the law of cosines.
                 gram[a, b] = 0.5 * (to_i * to_i + to_j * to_j - between * between)
-        _weigh(gram, target, n, True, ridge, weight_floor, weights[start:stop], work)
+        weigh(gram, target, n, True, ridge, weight_floor, weights[start:stop], work)
 
 
 @compiled
@@ -365,7 +142,7 @@ def _sparse_weights(
     columns = np.empty(n_features, np.int64)
     widest = _widest(indptr, first, last)
     gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
-    work = _workspace(widest)
+    work = workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
@@ -386,7 +163,7 @@ def _sparse_weights(
         else:
             _gram_of(points, n + 1, gram)
             target[:n] = gram[n, :n]
-        _weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
+        weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
 def _as_weights(graph: csr_array, values: np.ndarray) -> csr_array:
@@ -441,10 +218,10 @@ def convex_weights(
     domain = well_scaled(domain)
     kernel, rows = _kernel_and_rows(domain, domain if fitted is None else fitted)
 
-    def weigh(block: slice) -> None:
+    def weigh_block(block: slice) -> None:
         kernel(*rows, block.start, block.stop, graph.indptr, graph.indices, *options)
 
-    parallel_map(weigh, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
+    parallel_map(weigh_block, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
     return _as_weights(graph, values)
 
 
@@ -472,9 +249,9 @@ def convex_weights_of_distances(
     fitted = distances if between is None else between
     values = np.empty(graph.indices.size)
 
-    def weigh(block: slice) -> None:
+    def weigh_block(block: slice) -> None:
         lists = (block.start, block.stop, graph.indptr, graph.indices)
         _distance_weights(distances, fitted, *lists, ridge, weight_floor, values)
 
-    parallel_map(weigh, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
+    parallel_map(weigh_block, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
     return _as_weights(graph, values)
