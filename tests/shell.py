@@ -83,7 +83,9 @@ def started(
     folder: Path, words: list[str], *, pause_in: str | None = None, **options: Any
 ) -> subprocess.Popen[str]:
     """Start a command as a process; it says "ready" and waits for a line where it is told to."""
-    script = "import sys\nfrom vecfill.cli import main\n"
+    # Ctrl-C works as at a terminal, also where the test run itself was started to ignore it.
+    script = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script += "from vecfill.cli import main\n"
     if pause_in is not None:
         module, name = pause_in.rsplit(".", 1)
         script += (

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
@@ -282,6 +283,15 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path):
     assert (tmp_path / "d").read_bytes() == b"theirs"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have Ctrl-C raise as usual, also where the test run itself was started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_between_two_names_waits_for_the_second(tmp_path, monkeypatch):
     inner = module._publish
 
