@@ -179,24 +179,3 @@ class Stages:
             spread, residual = self.propagated(trend.residuals, is_known, setting)
             vectors = vectors + setting.gamma * spread
         return Imputation(vectors.astype(embedding.dtype), trend, residual)
-
-
-def grid(stages: Stages) -> list[Setting]:
-    """Return the settings among which `auto` chooses, the paper's first.
-
-    Examples
-    --------
-    >>> len(grid(Stages(np.eye(30)))), len(grid(Stages(np.ones((30, 30)), is_distances=True)))
-    (100, 6)
-    """
-    gammas = [None] if stages.is_distances else [None, *GAMMAS]
-    found = [
-        Setting(preparation, min_degree, ridge, gamma)
-        for preparation in stages.preparations
-        for min_degree in dict.fromkeys(stages.min_degrees)
-        for ridge in RIDGES
-        for gamma in gammas
-    ]
-    if not stages.is_distances:
-        found += [Setting(preparation, gamma=0.0) for preparation in stages.preparations]
-    return found
