@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from tests.method.test_neighbors import KINDS, awkward_rows
 from vecfill.method import propagation
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.krylov import gauss_seidel, solve_columns
+from vecfill.method.krylov import GaussSeidel, solve_columns
 from vecfill.method.multilevel import Multilevel
 from vecfill.method.propagation import (
     Outcome,
@@ -167,7 +167,7 @@ def test_coarse_levels_save_most_iterations():
     right = on_known @ rng.normal(size=(30, 3))
     n_iter = {}
     for name, precondition in (
-        ("sweeps", gauss_seidel(on_unknown)),
+        ("sweeps", GaussSeidel(on_unknown)),
         ("levels", Multilevel(on_unknown)),
     ):
         options = {"tol": 1e-9, "max_iter": 2000}

@@ -15,6 +15,7 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from vecfill._compiled import compiled
+from vecfill.method.krylov import less_weighted
 
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""
@@ -58,7 +59,7 @@ def _groups(indptr, indices, weights):
 
 
 @compiled
-def sweep_forward(indptr, indices, weights, diagonal, right, out):
+def _sweep_forward(indptr, indices, weights, diagonal, right, out):
     """Write one Gauss-Seidel sweep from zero, first row to last."""
     n_rows, n_columns = right.shape
     for row in range(n_rows):
@@ -162,6 +163,7 @@ class Multilevel:
 
     def __init__(self, weights: csr_array) -> None:
         self.levels: list[Level] = []
+        self._weights = (weights.indptr, weights.indices, weights.data)
         diagonal = np.ones(weights.shape[0])
         while weights.shape[0] > COARSEST:
             group, n_groups = _groups_of_groups(weights)
@@ -172,15 +174,27 @@ class Multilevel:
         system = csc_array(diags_array(diagonal) - weights)
         self._coarsest = splu(system, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
-    def __call__(self, right: np.ndarray, depth: int = 0) -> np.ndarray:
-        """Return about the solution for a block of columns."""
+    def smooth(self, right: np.ndarray, out: np.ndarray, depth: int = 0) -> None:
+        """Write about the solution for a block of columns."""
         if depth == len(self.levels):
-            return self._coarsest.solve(right)
+            out[:] = self._coarsest.solve(right)
+            return
         level = self.levels[depth]
-        vectors = np.empty_like(right)
-        sweep_forward(*level.arrays, right, vectors)
+        _sweep_forward(*level.arrays, right, out)
         coarse = np.empty((int(level.group.max()) + 1, right.shape[1]))
-        _restricted_rest(*level.arrays, right, vectors, level.group, coarse)
-        _add_correction(level.group, self(coarse, depth + 1), vectors)
-        _sweep_backward(*level.arrays, right, vectors)
-        return vectors
+        _restricted_rest(*level.arrays, right, out, level.group, coarse)
+        correction = np.empty_like(coarse)
+        self.smooth(coarse, correction, depth + 1)
+        _add_correction(level.group, correction, out)
+        _sweep_backward(*level.arrays, right, out)
+
+    def apply(
+        self,
+        smoothed: np.ndarray,
+        right: np.ndarray,  # noqa: ARG002
+        partner: np.ndarray,
+        out: np.ndarray,
+        dots: np.ndarray,
+    ) -> None:
+        """Write ``(I - W) smoothed`` and its products, as `Preconditioner` says."""
+        less_weighted(*self._weights, smoothed, smoothed, partner, out, dots)

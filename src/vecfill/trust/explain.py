@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from vecfill._types import KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.method.krylov import gauss_seidel, solve_columns
+from vecfill.method.krylov import GaussSeidel, solve_columns
 from vecfill.method.propagation import split_weights
 
 MOST_ROWS_FACTORED = 3000
@@ -119,7 +119,7 @@ class Contributions:
                 self._transposed = csr_array(self.on_unknown.T)
             found, matrix = wanted.copy(), self._transposed
             _, residual = solve_columns(
-                matrix, wanted, found, gauss_seidel(matrix), tol=1e-10, max_iter=3000
+                matrix, wanted, found, GaussSeidel(matrix), tol=1e-10, max_iter=3000
             )
             if residual <= 1e-8:
                 return found

@@ -1,0 +1,116 @@
+"""One whole fit in a process of its own, so that its peak memory is its own: time and memory.
+
+``python benchmarks/one_fit.py vecfill made 50000 300 300 0.5`` fits made rows, 50,000 x 300, with
+vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors.
+``sketch`` instead of ``vecfill`` runs the sketches in ``../shared/prototypes``, where they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from data import made_embedding, made_rows, real_rows
+from vecfill import LatentSemanticImputer
+
+SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
+
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
+"""From rows, the known vectors, and which rows are known."""
+
+
+def vecfill_fit(neighbors: str = "auto") -> Fit:
+    def fit(rows: np.ndarray, known: np.ndarray, is_known: np.ndarray) -> LatentSemanticImputer:
+        embedding = np.full((len(rows), known.shape[1]), np.nan, known.dtype)
+        embedding[is_known] = known
+        return LatentSemanticImputer(neighbors=neighbors).fit(rows, embedding)
+
+    return fit
+
+
+def sketch_fit() -> Fit:
+    sys.path.insert(0, str(SKETCHES))
+    import lsi_fast
+
+    return lsi_fast.impute
+
+
+def measured(who: str, kind: str, n_rows: int, n_features: int, n_dims: int, share: float) -> dict:
+    """Fit in a process of its own and return its figures."""
+    words = [who, kind, *map(str, (n_rows, n_features, n_dims, share))]
+    done = subprocess.run(
+        [sys.executable, __file__, *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"one_fit.py {' '.join(words)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_mb(*, forget: bool = False) -> float:
+    """Return the most memory this process has had, since it was last told to forget that."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if forget:
+        # Making the rows takes more than fitting them.
+        Path("/proc/self/clear_refs").write_text("5")
+    line = next(s for s in status.read_text().splitlines() if s.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("who", choices=("vecfill", "exact", "approximate", "sketch"))
+    parser.add_argument("kind", choices=("made", "words"))
+    parser.add_argument("n_rows", type=int)
+    parser.add_argument("n_features", type=int)
+    parser.add_argument("n_dims", type=int)
+    parser.add_argument("share", type=float)
+    asked = parser.parse_args()
+    if asked.who == "sketch":
+        fit = sketch_fit()
+    else:
+        fit = vecfill_fit("auto" if asked.who == "vecfill" else asked.who)
+
+    for n_rows in (7000, 2000):  # compiles, or reads what was compiled before
+        warm = made_rows(n_rows, asked.n_features)
+        embedding, is_known = made_embedding(warm, 16, 0.5)
+        fit(warm, embedding[is_known], is_known)
+    rows = (
+        real_rows(asked.n_rows)
+        if asked.kind == "words"
+        else made_rows(asked.n_rows, asked.n_features)
+    )
+    assert rows is not None, "word vectors come from an npm package, and npm is not here"
+    assert rows.shape == (asked.n_rows, asked.n_features)
+    embedding, is_known = made_embedding(rows, asked.n_dims, asked.share)
+    known = embedding[is_known]
+    del embedding, warm
+    before = peak_mb(forget=True)
+    cpu, wall = time.process_time(), time.perf_counter()
+    found = fit(rows, known, is_known)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    print(
+        json.dumps(
+            {
+                "n_rows": asked.n_rows,
+                "cpu_s": cpu,
+                "wall_s": wall,
+                "peak_mb": peak_mb(),
+                "fit_mb": peak_mb() - before,
+                "recall": getattr(found, "neighbor_recall_", None),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
