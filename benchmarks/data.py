@@ -53,3 +53,12 @@ def real_rows(n_rows: int) -> np.ndarray | None:
         np.save(cached, np.array(vectors, np.float32))
         archive.unlink()
     return np.load(cached, mmap_mode="r")[:n_rows].copy()
+
+
+def phrase_rows(n_rows: int) -> np.ndarray | None:
+    """As many rows as wanted without structure to speak of: words, then sums of two of them."""
+    words = real_rows(n_rows)
+    if words is None or len(words) == n_rows:
+        return words
+    first, second = np.random.default_rng(2).integers(0, len(words), (2, n_rows - len(words)))
+    return np.concatenate([words, words[first] + words[second]])

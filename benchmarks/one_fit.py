@@ -1,7 +1,8 @@
 """One whole fit in a process of its own, so that its peak memory is its own: time and memory.
 
 ``python benchmarks/one_fit.py vecfill made 50000 300 300 0.5`` fits made rows, 50,000 x 300, with
-vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors.
+vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors,
+``phrases`` sums of two of them.
 ``sketch`` instead of ``vecfill`` runs the sketches in ``../shared/prototypes``, where they are.
 """
 
@@ -18,29 +19,43 @@ from pathlib import Path
 
 import numpy as np
 
-from data import made_embedding, made_rows, real_rows
+from data import made_embedding, made_rows, phrase_rows, real_rows
 from vecfill import LatentSemanticImputer
 
 SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
 
+ROWS: dict[str, Callable[[int, int], np.ndarray | None]] = {
+    "made": made_rows,
+    "words": lambda n_rows, _: real_rows(n_rows),
+    "phrases": lambda n_rows, _: phrase_rows(n_rows),
+}
+
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
-"""From rows, the known vectors, and which rows are known."""
+"""From rows, vectors in the form that the contender takes, and which rows are known."""
 
 
-def vecfill_fit(neighbors: str = "auto") -> Fit:
-    def fit(rows: np.ndarray, known: np.ndarray, is_known: np.ndarray) -> LatentSemanticImputer:
-        embedding = np.full((len(rows), known.shape[1]), np.nan, known.dtype)
-        embedding[is_known] = known
+def with_unknown_rows(embedding: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+    embedding[~is_known] = np.nan
+    return embedding
+
+
+def known_rows_alone(embedding: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+    return embedding[is_known]
+
+
+def contender(who: str) -> tuple[Fit, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    """Return a function that fits, and one that brings vectors in the form it takes."""
+    if who == "sketch":
+        sys.path.insert(0, str(SKETCHES))
+        import lsi_fast
+
+        return lsi_fast.impute, known_rows_alone
+    neighbors = "auto" if who == "vecfill" else who
+
+    def fit(rows: np.ndarray, embedding: np.ndarray, _: np.ndarray) -> LatentSemanticImputer:
         return LatentSemanticImputer(neighbors=neighbors).fit(rows, embedding)
 
-    return fit
-
-
-def sketch_fit() -> Fit:
-    sys.path.insert(0, str(SKETCHES))
-    import lsi_fast
-
-    return lsi_fast.impute
+    return fit, with_unknown_rows
 
 
 def measured(who: str, kind: str, n_rows: int, n_features: int, n_dims: int, share: float) -> dict:
@@ -69,34 +84,27 @@ def peak_mb(*, forget: bool = False) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("who", choices=("vecfill", "exact", "approximate", "sketch"))
-    parser.add_argument("kind", choices=("made", "words"))
+    parser.add_argument("kind", choices=tuple(ROWS))
     parser.add_argument("n_rows", type=int)
     parser.add_argument("n_features", type=int)
     parser.add_argument("n_dims", type=int)
     parser.add_argument("share", type=float)
     asked = parser.parse_args()
-    if asked.who == "sketch":
-        fit = sketch_fit()
-    else:
-        fit = vecfill_fit("auto" if asked.who == "vecfill" else asked.who)
+    fit, in_form = contender(asked.who)
 
     for n_rows in (7000, 2000):  # compiles, or reads what was compiled before
         warm = made_rows(n_rows, asked.n_features)
         embedding, is_known = made_embedding(warm, 16, 0.5)
-        fit(warm, embedding[is_known], is_known)
-    rows = (
-        real_rows(asked.n_rows)
-        if asked.kind == "words"
-        else made_rows(asked.n_rows, asked.n_features)
-    )
+        fit(warm, in_form(embedding, is_known), is_known)
+    rows = ROWS[asked.kind](asked.n_rows, asked.n_features)
     assert rows is not None, "word vectors come from an npm package, and npm is not here"
     assert rows.shape == (asked.n_rows, asked.n_features)
     embedding, is_known = made_embedding(rows, asked.n_dims, asked.share)
-    known = embedding[is_known]
-    del embedding, warm
+    embedding = in_form(embedding, is_known)
+    del warm
     before = peak_mb(forget=True)
     cpu, wall = time.process_time(), time.perf_counter()
-    found = fit(rows, known, is_known)
+    found = fit(rows, embedding, is_known)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     print(
         json.dumps(

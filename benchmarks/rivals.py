@@ -110,6 +110,16 @@ def scipy_tree(rows: np.ndarray) -> None:
     minimum_spanning_tree(pairwise_distances(rows))
 
 
+def sklearn_tree(rows: np.ndarray) -> None:
+    """The tree inside scikit-learn's HDBSCAN: no public name, but the best it has."""
+    from sklearn.cluster._hdbscan._linkage import mst_from_data_matrix
+    from sklearn.metrics import DistanceMetric
+
+    wide = np.ascontiguousarray(rows, np.float64)
+    metric = DistanceMetric.get_metric("euclidean")
+    mst_from_data_matrix(wide, np.zeros(len(wide)), metric, 1.0)
+
+
 def mlpack_tree(rows: np.ndarray) -> None:
     import mlpack
 

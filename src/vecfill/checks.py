@@ -23,7 +23,8 @@ def known_rows(Y: ArrayLike) -> KnownMask:
     >>> known_rows([[1.0, 2.0], [np.nan, np.nan]])
     array([ True, False])
     """
-    is_missing = np.isnan(np.asarray(Y, dtype=np.float64))
+    values = np.asarray(Y)
+    is_missing = np.isnan(values if values.dtype.kind == "f" else values.astype(np.float64))
     is_unknown = is_missing.all(axis=1)
     partly = np.flatnonzero(is_missing.any(axis=1) & ~is_unknown)
     if partly.size:

@@ -164,20 +164,20 @@ class _System:
         self.order = reverse_cuthill_mckee(on_unknown)
         self.on_known = csr_array(on_known[self.order])
         self.on_unknown = csr_array(on_unknown[self.order][:, self.order])
-        self.known = embedding[is_known]
+        self.embedding = embedding
+        self.is_known = is_known
         self.n_unknown = on_unknown.shape[0]
         self.vectors = np.empty((self.n_unknown, embedding.shape[1]), embedding.dtype)
-        self.mean = self.known.mean(axis=0, dtype=np.float64)
 
-    def right_side(self, columns: slice) -> np.ndarray:
-        """Return what known rows give to the unknown ones."""
-        return self.on_known @ self.known[:, columns].astype(np.float64)
+    def known(self, columns: slice) -> np.ndarray:
+        """Return some columns of the known rows, in 64 bits; never a copy of all at once."""
+        return self.embedding[:, columns][self.is_known].astype(np.float64)
 
     def solve_by(self, factor: Any) -> Callable[[slice], tuple[int, float]]:
         """Return a function that solves columns by a factorisation: iterations and residual."""
 
         def solve(columns: slice) -> tuple[int, float]:
-            right = self.right_side(columns)
+            right = self.on_known @ self.known(columns)
             found = factor.solve(right)
             self.vectors[self.order, columns] = found
             return 0, _relative_residual(self.on_unknown, right, found)
@@ -190,8 +190,9 @@ class _System:
         """Return a function that solves columns by iteration: iterations and residual."""
 
         def solve(columns: slice) -> tuple[int, float]:
-            right = self.right_side(columns)
-            found = np.repeat(self.mean[None, columns], self.n_unknown, axis=0)
+            known = self.known(columns)
+            right = self.on_known @ known
+            found = np.repeat(known.mean(axis=0, keepdims=True), self.n_unknown, axis=0)
             went = solve_columns(
                 self.on_unknown, right, found, precondition, tol=tol, max_iter=max_iter
             )
