@@ -25,8 +25,7 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     companies = read_companies(data)
     embeddings = read_embeddings(data, companies.names)
     methods = {name: _imputer(companies, s, config) for name, s in config["settings"].items()}
-    if hasattr(vecfill, "impute") and hasattr(vecfill, "Embedding"):
-        methods["auto"] = _automatic(companies)
+    methods["auto"] = _automatic(companies)
 
     paper_rows, honest_rows, heldout_rows, refused = [], [], [], []
     for label, known in embeddings.items():
@@ -68,13 +67,13 @@ def _imputer(companies: Companies, setting: dict[str, Any], config: dict[str, An
 
 
 def _automatic(companies: Companies) -> Impute:
-    """`vecfill.impute` with the method chosen on the known rows; used if the library has it."""
+    """`vecfill.impute`, which chooses the method on the known rows."""
     table = pd.DataFrame(companies.affinity, index=companies.names)
 
     def impute(known: np.ndarray) -> np.ndarray:
         is_known = ~np.isnan(known[:, 0])
         base = vecfill.Embedding(companies.names[is_known].tolist(), known[is_known])
-        found = vecfill.impute(table, base, method="auto").embedding
+        found = vecfill.impute(table, base, match="exact").embedding
         imputed = known.copy()
         for row in np.flatnonzero(~is_known):
             imputed[row] = found[companies.names[row]]

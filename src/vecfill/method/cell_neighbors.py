@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cells import MAX_WIDTH, Cells, cells_needed
+from vecfill.method.cells import MAX_WIDTH, Cells, next_cells
 from vecfill.method.scans import scan_rows
 
 N_FIRST = 8
@@ -67,22 +67,13 @@ def _search(cells: Cells, cell: int, block: slice, lists: tuple[np.ndarray, np.n
     limits = cells.limits(cell, np.arange(cells.n_cells))
     is_open = np.ones(cells.n_cells, np.uint8)
     is_open[first] = 0
-    needs = np.empty(leans.shape, np.uint8)
     n_next = N_NEXT
     while True:
         radii = cells.radii(-2.0 * values[block, -1].astype(np.float64))
-        counts = cells_needed(leans, limits, gaps, radii, is_open, needs)
-        chosen = np.flatnonzero(counts)
+        chosen, some = next_cells(leans, limits, gaps, radii, is_open, n_next)
         if chosen.size == 0:
             return n_met
-        if chosen.size > n_next:
-            chosen = np.sort(chosen[np.argsort(gaps[chosen], kind="stable")[:n_next]])
-        # Rows that need none of these cells are spared; often a few outliers need most.
-        some = np.flatnonzero(needs[:, chosen].any(axis=1))
-        if some.size > 0.7 * positions.size:
-            some = np.arange(positions.size)
         n_met += meet(cells, swapped[some], positions[some], chosen, lists, buffer)
-        is_open[chosen] = 0
         n_next *= 2
 
 

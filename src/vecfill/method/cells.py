@@ -105,7 +105,7 @@ class Cells:
 
 
 @compiled
-def cells_needed(leans, limits, gaps, radii, is_open, needs):
+def _cells_needed(leans, limits, gaps, radii, is_open, needs):
     """Write which open cells each row may have a near row in; count the rows of each cell."""
     n_rows, n_cells = leans.shape
     counts = np.zeros(n_cells, np.int32)
@@ -116,6 +116,27 @@ def cells_needed(leans, limits, gaps, radii, is_open, needs):
             needs[row, t] = is_needed
             counts[t] += is_needed
     return counts
+
+
+def next_cells(
+    leans: np.ndarray,
+    limits: np.ndarray,
+    gaps: np.ndarray,
+    radii: np.ndarray,
+    is_open: np.ndarray,
+    n_next: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest open cells that rows need, at most `n_next`, and those rows; close them.
+
+    Rows that need none of these cells are spared; often a few outliers need most.
+    """
+    needs = np.empty(leans.shape, np.uint8)
+    chosen = np.flatnonzero(_cells_needed(leans, limits, gaps, radii, is_open, needs))
+    if chosen.size > n_next:
+        chosen = np.sort(chosen[np.argsort(gaps[chosen], kind="stable")[:n_next]])
+    is_open[chosen] = 0
+    some = np.flatnonzero(needs[:, chosen].any(axis=1))
+    return chosen, some if some.size <= 0.7 * len(needs) else np.arange(len(needs))
 
 
 def _evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.cell_neighbors import N_NEXT, QUERIES
-from vecfill.method.cells import MAX_WIDTH, Cells, cells_needed
+from vecfill.method.cells import MAX_WIDTH, Cells, next_cells
 from vecfill.method.distances import (
     DistanceBlock,
     Lifted,
@@ -292,22 +292,15 @@ class CellSearch(OutsideSearch):
         leans = cells.leans_of(swapped, cell, others)
         limits, gaps = limits[others], np.ascontiguousarray(gaps[others])
         is_open = np.ones(others.size, np.uint8)
-        needs = np.empty(leans.shape, np.uint8)
         n_next = N_NEXT // 2
         while True:
             if is_one:
                 bounds = np.minimum(bounds, kept.shortest_at_most())
-            counts = cells_needed(leans, limits, gaps, cells.radii(bounds), is_open, needs)
-            chosen = np.flatnonzero(counts)
+            radii = cells.radii(bounds)
+            chosen, some = next_cells(leans, limits, gaps, radii, is_open, n_next)
             if chosen.size == 0:
                 return bounds
-            if chosen.size > n_next:
-                chosen = np.sort(chosen[np.argsort(gaps[chosen], kind="stable")[:n_next]])
-            some = np.flatnonzero(needs[:, chosen].any(axis=1))
-            if some.size > 0.7 * places.size:
-                some = np.arange(places.size)
             self._meet(swapped, places, others[chosen], theirs, kept, some)
-            is_open[chosen] = 0
             n_next *= 2
 
 
