@@ -21,7 +21,7 @@ import vecfill
 from tests.shell import N_KNOWN, N_TOWNS, World, started
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import MissingExtraError
-from vecfill.run import Run
+from vecfill.result import Run
 
 IMPUTE = ("impute", "base.vec", "towns.csv", "-o", "new.vec", "--method", "paper")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vecfill.inputs.files import Inputs, PathOrName, Progress
     from vecfill.inputs.match_report import MatchReport
     from vecfill.io import Format
-    from vecfill.run import Run
+    from vecfill.result import Run
     from vecfill.settings import Setting
 
 _N_LISTED = 5
