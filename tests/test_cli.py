@@ -534,7 +534,7 @@ def test_a_missing_extra_gives_the_line_to_type(world, monkeypatch):
     def report(self, path, *, overwrite=False):
         raise MissingExtraError("Pages need matplotlib: pip install 'vecfill[plot]'")
 
-    monkeypatch.setattr(Run, "report", report, raising=False)
+    monkeypatch.setattr(Run, "report", report)
     assert "pip install 'vecfill[plot]'" in world.refused(*IMPUTE, "--report", "page.html")
 
 

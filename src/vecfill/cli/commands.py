@@ -109,8 +109,7 @@ def impute(
             progress=progress,
             **reading.keywords(),
         )
-    for each in done.notes:
-        console.note(f"note: {each}")
+    console.notes(done.notes)
     if json:
         from vecfill.manifest import as_json
 
@@ -217,20 +216,19 @@ def match_command(
         inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
     found = inputs.matches
     rows = [(each.entity, each.word or "", each.how, *each.alternatives) for each in found.matches]
+    text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
     if output is not None and str(output) != "-":
         with atomic_output(output, overwrite=overwrite) as file:
-            file.write(console.as_csv([("entity", "word", "how", "alternatives"), *rows]))
+            file.write(text)
     if json:
         console.show(found, (), json=True)
     elif output is None:
         console.out(console.plain(found.table()))
     elif str(output) == "-":
-        text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
         console.out(text.decode("utf-8", "backslashreplace").rstrip("\n"))
     summary, *_ = str(found).splitlines()
     console.note(summary)
-    for each in found.notes:
-        console.note(f"note: {each}")
+    console.notes(found.notes)
     found.require_matches()
 
 
@@ -305,8 +303,7 @@ def convert(
         found = read_embedding(source, format=source_format, member=member)
         progress("Writing", 0, 0)
         write_embedding(found, place, format=target_format, overwrite=overwrite)
-    for each in found.notes:
-        console.note(f"note: {each}")
+    console.notes(found.notes)
     console.note(f"{len(found):,} words of {found.n_dims} dimensions written to {target}")
 
 
