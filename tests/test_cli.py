@@ -21,7 +21,7 @@ import vecfill
 from tests.shell import N_KNOWN, N_TOWNS, World, started
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import MissingExtraError
-from vecfill.run import Run
+from vecfill.result import Run
 
 IMPUTE = ("impute", "base.vec", "towns.csv", "-o", "new.vec", "--method", "paper")
 
@@ -534,7 +534,7 @@ def test_a_missing_extra_gives_the_line_to_type(world, monkeypatch):
     def report(self, path, *, overwrite=False):
         raise MissingExtraError("Pages need matplotlib: pip install 'vecfill[plot]'")
 
-    monkeypatch.setattr(Run, "report", report, raising=False)
+    monkeypatch.setattr(Run, "report", report)
     assert "pip install 'vecfill[plot]'" in world.refused(*IMPUTE, "--report", "page.html")
 
 

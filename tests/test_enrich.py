@@ -182,7 +182,7 @@ def test_a_report_is_taken_back_if_the_result_cannot_be_written(world, monkeypat
     def fail(*_, **__):
         raise vf.InputError("no")
 
-    monkeypatch.setattr("vecfill.run.Run.report", report, raising=False)
+    monkeypatch.setattr("vecfill.result.Run.report", report)
     monkeypatch.setattr("vecfill.io.append_rows", fail)
     before = world.names()
     with pytest.raises(vf.InputError, match="no"):

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     )
     from vecfill.imputer import LatentSemanticImputer
     from vecfill.io import read_embedding, write_embedding
-    from vecfill.run import Run, evaluate, impute
+    from vecfill.result import Run
+    from vecfill.run import evaluate, impute
     from vecfill.settings import Setting
 
 __version__ = "0.1.0"
@@ -63,7 +64,7 @@ _HOMES = {
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
-    "Run": "vecfill.run",
+    "Run": "vecfill.result",
     "Setting": "vecfill.settings",
     "evaluate": "vecfill.run",
     "impute": "vecfill.run",

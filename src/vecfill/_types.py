@@ -6,8 +6,7 @@ Axis names are checked whenever tests run: two arguments that share an axis name
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
-from scipy.sparse import csr_array
+from jaxtyping import Bool, Float
 
 DomainVectors = Float[np.ndarray, "n_rows n_features"]
 """Domain vectors, the paper's X."""
@@ -20,12 +19,3 @@ KnownMask = Bool[np.ndarray, " n_rows"]
 
 UnknownVectors = Float[np.ndarray, "n_unknown n_dims"]
 """Vectors of the unknown rows alone, the paper's Y_q."""
-
-NeighborIndices = Int[np.ndarray, "n_queries n_neighbors"]
-"""Row numbers of the nearest rows, nearest first."""
-
-SquaredDistances = Float[np.ndarray, "n_queries n_neighbors"]
-"""Squared distances that belong to `NeighborIndices`."""
-
-SparseRows = csr_array
-"""A sparse matrix by rows: a graph, weights, or a sparse domain."""

@@ -85,7 +85,7 @@ def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None
     )
 
 
-def domain_rows(X: Any, *, name: str = "X") -> np.ndarray | csr_array:
+def domain_rows(X: Any) -> np.ndarray | csr_array:
     """Return domain vectors as C-ordered floats, or CSR with sorted columns; refuse NaN.
 
     Examples
@@ -95,18 +95,18 @@ def domain_rows(X: Any, *, name: str = "X") -> np.ndarray | csr_array:
            [3., 4.]])
     """
     if issparse(X):
-        rows = csr_array(_numeric(X.tocsr(), name), copy=True)
+        rows = csr_array(_numeric(X.tocsr(), "X"), copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        _refuse_not_finite(rows, name)
+        _refuse_not_finite(rows, "X")
         return rows
-    dense = _numeric(np.asarray(X), name)
+    dense = _numeric(np.asarray(X), "X")
     try:
         check_array(dense, dtype=None, ensure_all_finite=False)
     except ValueError as error:
-        raise InputError(f"{name} cannot be used as rows of features. {error}") from error
+        raise InputError(f"X cannot be used as rows of features. {error}") from error
     rows = np.ascontiguousarray(dense)
-    _refuse_not_finite(rows, name)
+    _refuse_not_finite(rows, "X")
     return rows
 
 

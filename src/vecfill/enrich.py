@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vecfill.inputs.files import Inputs, PathOrName, Progress
     from vecfill.inputs.match_report import MatchReport
     from vecfill.io import Format
-    from vecfill.run import Run
+    from vecfill.result import Run
     from vecfill.settings import Setting
 
 _N_LISTED = 5
@@ -50,7 +50,7 @@ class Enrichment:
             "added": [self._about(entity, word) for entity, word in self.added.items()],
             "abstained": [] if self.run is None else list(self.run.abstained),
             "left_out": list(self.left_out),
-            "suspicious": [] if self.run is None else self.run.to_dict().get("suspicious", []),
+            "suspicious": [] if self.run is None else self.run.to_dict()["suspicious"],
             "notes": list(self.notes),
         }
 

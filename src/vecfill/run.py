@@ -1,22 +1,23 @@
-"""One imputation from a table and an embedding, with everything there is to say about it."""
+"""A table and an embedding -> vectors of what the embedding lacks, or how well that would go."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from vecfill import checks
-from vecfill.embedding import Embedding, printable
+from vecfill.embedding import Embedding
 from vecfill.errors import InputError, NoSignalError
-from vecfill.inputs.domain import as_domain
+from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import Level, match_names
-from vecfill.inputs.prepared import Domain
-from vecfill.settings import MIN_DEGREES, PAPER, Imputation, Setting, Stages
+from vecfill.inputs.names import Level
+from vecfill.problem import Problem, problem_of
+from vecfill.result import Run, Suspicion
+from vecfill.settings import MIN_DEGREES, PAPER, Setting, Stages
 from vecfill.trust.choice import FEWEST_KNOWN, Choice, choose
 from vecfill.trust.confidence import (
     Confidence,
@@ -26,182 +27,7 @@ from vecfill.trust.confidence import (
     signals,
     suspicious_rows,
 )
-from vecfill.trust.explain import Contributions, Explanation, place_of
 from vecfill.trust.heldout import HeldoutReport, evaluate_rows
-from vecfill.trust.scores import RowScores
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many steps are done, and how many there are."""
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """A known entity whose hidden vector its imputation contradicts."""
-
-    entity: str
-    word: str
-    centred_cosine: float
-    """Between its vector and what its neighbours make of it."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What was imputed, how, from what, and how far to trust it."""
-
-    embedding: Embedding
-    """The imputed entities and their vectors."""
-    known: Embedding
-    """The known entities, by their names in the table, and their vectors."""
-    matches: MatchReport
-    setting: Setting
-    domain: Domain = field(repr=False)
-    confidence: Confidence | None = field(repr=False)
-    """Aligned with `embedding`; ``None`` when too few entities are known to learn it."""
-    heldout: RowScores | None = field(repr=False)
-    """Scores of known rows hidden and imputed again under the chosen setting. `evaluate` scores
-    the choice itself, against rivals."""
-    choice: Choice | None = field(repr=False)
-    suspicious: tuple[Suspicion, ...]
-    abstained: tuple[str, ...]
-    """Entities left out because their confidence was below what was asked for."""
-    notes: tuple[str, ...]
-    stages: Stages = field(repr=False)
-    is_known: np.ndarray = field(repr=False)
-    imputation: Imputation = field(repr=False)
-    norm_factors: np.ndarray | None = field(repr=False)
-    """Factors of a calibration of lengths; ``None`` if there was none."""
-
-    def explain(self, word: str, n: int = 10) -> Explanation:
-        """Return the known entities that an imputed one is made of, and their shares.
-
-        The `n` largest are listed; the shares of all known entities sum to one.
-        """
-        unknown = [self.domain.entities[row] for row in np.flatnonzero(~self.is_known)]
-        place = place_of(word, unknown, self.known.words)
-        shares = self.contributions([place])[0]
-        order = np.argsort(-shares, kind="stable")[:n]
-        order = order[shares[order] > 0]
-        names = tuple(self.known.words[i] for i in order)
-        return Explanation(word, names, shares[order], float(self.trend_shares()[place]))
-
-    def contributions(self, places: Iterable[int]) -> np.ndarray:
-        """Return shares of all known entities (across) in some unknown ones (down).
-
-        Unknown entities are numbered in the order of the table, those left out included.
-        """
-        return self._contributions.of(np.fromiter(places, np.int64))
-
-    @property
-    def _contributions(self) -> Contributions:
-        # One factorisation serves every explanation of this run.
-        kept = self.__dict__.get("_kept_contributions")
-        if kept is None:
-            kept = Contributions(self.stages.weights(self.setting), self.is_known)
-            self.__dict__["_kept_contributions"] = kept
-        return kept
-
-    def trend_shares(self) -> np.ndarray:
-        """Return the trend's share in each unknown vector's way from the mean of the known ones."""
-        n_unknown = int((~self.is_known).sum())
-        trend = self.imputation.trend
-        if trend is None:
-            return np.zeros(n_unknown)
-        centre = self.known.vectors.mean(axis=0, dtype=np.float64)
-        way = np.linalg.norm(trend.values[~self.is_known] - centre, axis=1)
-        rest = np.linalg.norm(self.imputation.vectors - trend.values[~self.is_known], axis=1)
-        total = way + rest
-        return np.divide(way, total, out=np.ones(n_unknown), where=total > 0)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        heldout: HeldoutReport | None = None,
-        coordinates: Mapping[str, Sequence[float]] | np.ndarray | None = None,
-        title: str = "Imputed vectors",
-        overwrite: bool = False,
-    ) -> None:
-        """Write one self-contained HTML page on this run; `vecfill.views.report` tells more."""
-        # Imported when asked for: most runs draw nothing.
-        from vecfill.views.report import write_report  # noqa: PLC0415
-
-        write_report(
-            self, path, heldout=heldout, coordinates=coordinates, title=title, overwrite=overwrite
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON and manifests."""
-        return {
-            "n_known": len(self.known),
-            "n_imputed": len(self.embedding),
-            "method": self.setting.to_dict(),
-            "matched": dict(self.matches.counts),
-            "heldout": None if self.heldout is None else self.heldout.means(),
-            "p_value": None if self.choice is None else self.choice.p_value,
-            "confidence": None
-            if self.confidence is None
-            else {
-                "level": self.confidence.level,
-                "coverage": self.confidence.coverage,
-                "entities": {
-                    word: {"confidence": float(value), "lower_bound": float(bound)}
-                    for word, value, bound in zip(
-                        self.embedding.words,
-                        self.confidence.values,
-                        self.confidence.lower_bound,
-                        strict=True,
-                    )
-                },
-            },
-            "suspicious": [
-                {"entity": s.entity, "word": s.word, "centred_cosine": s.centred_cosine}
-                for s in self.suspicious
-            ],
-            "abstained": list(self.abstained),
-            "notes": list(self.notes),
-        }
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Table and embedding brought together: a domain row each, a vector for those known."""
-
-    domain: Domain
-    matches: MatchReport
-    embedding: np.ndarray
-    is_known: np.ndarray
-    words: dict[str, str]
-
-    def stages(self, min_degrees: tuple[int, ...], n_jobs: int | None) -> Stages:
-        return Stages(
-            self.domain.vectors,
-            is_distances=self.domain.kind == "distances",
-            min_degrees=min_degrees,
-            n_jobs=n_jobs,
-        )
-
-
-def _problem(
-    table: Any,
-    embedding: Embedding,
-    *,
-    matches: MatchReport | None,
-    match: Level,
-    aliases: Mapping[str, str] | None,
-    exclude: Iterable[str],
-    domain_options: dict[str, Any],
-) -> _Problem:
-    domain = table if isinstance(table, Domain) else as_domain(table, **domain_options)
-    if matches is None:
-        matches = match_names(
-            domain.entities, embedding.words, level=match, aliases=aliases, exclude=exclude
-        )
-    matches.require_matches()
-    words = dict(matches.words)
-    vectors = np.full((len(domain), embedding.n_dims), np.nan, embedding.vectors.dtype)
-    is_known = np.array([entity in words for entity in domain.entities])
-    vectors[is_known] = [embedding[words[e]] for e in domain.entities if e in words]
-    return _Problem(domain, matches, vectors, is_known, words)
 
 
 def impute(
@@ -247,82 +73,48 @@ def impute(
     checks.number(level, "level", low=0, high=1, open_low=True)
     if isinstance(method, str):
         checks.one_of(method, "method", ("auto", "paper"))
-    problem = _problem(
-        table,
-        embedding,
-        matches=matches,
-        match=match,
-        aliases=aliases,
-        exclude=exclude,
-        domain_options=domain_options,
-    )
+    tell = progress or quiet
+    problem = problem_of(table, embedding, matches, match, aliases, exclude, domain_options)
+    problem.refuse_cut_off()
     vectors, is_known = problem.embedding, problem.is_known
-    notes = [*problem.domain.notes, *problem.matches.notes]
-    _refuse_cut_off(problem)
-    degrees = (method.min_degree,) if isinstance(method, Setting) else MIN_DEGREES
-    stages = problem.stages(degrees, n_jobs)
-    if degrees[0] > stages.min_degrees[0]:
-        notes.append(
-            f"There are only {is_known.size} entities, so min_degree is "
-            f"{stages.min_degrees[0]} and not {degrees[0]}."
-        )
-    choice, setting, hidden = None, PAPER if isinstance(method, str) else method, None
-    is_checkable = int(is_known.sum()) >= FEWEST_KNOWN and not is_known.all()
+    asked = PAPER if isinstance(method, str) else method
+    stages = problem.stages(MIN_DEGREES if isinstance(method, str) else (asked.min_degree,), n_jobs)
+
+    choice, is_checkable = None, problem.n_known >= FEWEST_KNOWN and not is_known.all()
     if method == "auto" and not is_known.all() and (is_checkable or not force):
-
-        def step(done: int, of: int) -> None:
-            if progress is not None:
-                progress("choosing the method", done, of)
-
+        step = partial(tell, "choosing the method")
         choice = choose(stages, vectors, is_known, seed=seed, progress=step)
-        setting = choice.setting
         if not choice.has_signal and not force:
             raise NoSignalError(_no_signal_words(choice))
-    setting = _fitting(setting, stages)
-    if progress is not None:
-        progress("imputing", 0, 2)
+    setting = _fitting(asked if choice is None else choice.setting, stages)
+
+    tell("imputing", 0, 2)
     found = stages.impute(vectors, is_known, setting)
-    if progress is not None:
-        progress("learning confidence", 1, 2)
-    confidence, suspicious = None, ()
+    tell("learning confidence", 1, 2)
+    hidden, confidence = None, None
     if is_checkable:
         hidden = hide_and_impute(stages, vectors, is_known, setting, seed=seed)
         seen = signals(stages, vectors, is_known, setting, found)
         confidence = learn_confidence(hidden, seen, level=level)
-        suspicious = _suspicions(problem, hidden)
-    if progress is not None:
-        progress("done", 2, 2)
-    imputed, factors = found.vectors, None
-    if calibrate_norms:
-        factors = norm_factors(imputed, vectors[is_known])
-        imputed = imputed * factors[:, None]
-    unknown = np.array(problem.domain.entities, dtype=object)[~is_known]
-    is_kept = np.ones(unknown.size, np.bool_)
-    if min_confidence is not None:
-        if confidence is None:
-            raise InputError(
-                "min_confidence needs a confidence, and too few entities are known to learn one "
-                f"({int(is_known.sum())}; {2 * FEWEST_KNOWN} are needed)."
-            )
-        is_kept = confidence.values >= min_confidence
-        confidence = _kept(confidence, is_kept)
+    tell("done", 2, 2)
+
+    factors = norm_factors(found.vectors, vectors[is_known]) if calibrate_norms else None
+    imputed = found.vectors if factors is None else found.vectors * factors[:, None]
+    unknown, is_kept = problem.unknown, _is_kept(problem, confidence, min_confidence)
     return Run(
         embedding=Embedding(
             unknown[is_kept].tolist(), np.ascontiguousarray(imputed[is_kept], vectors.dtype)
         ),
-        known=Embedding(
-            [e for e, known in zip(problem.domain.entities, is_known, strict=True) if known],
-            vectors[is_known],
-        ),
+        known=problem.known,
         matches=problem.matches,
         setting=setting,
         domain=problem.domain,
-        confidence=confidence,
+        confidence=_confidence_of(is_kept, confidence),
         heldout=None if hidden is None else hidden.scores,
         choice=choice,
-        suspicious=suspicious,
+        suspicious=() if hidden is None else _suspicions(problem, hidden),
         abstained=tuple(unknown[~is_kept].tolist()),
-        notes=tuple(notes),
+        notes=(*problem.notes, *_degree_notes(asked, stages)),
         stages=stages,
         is_known=is_known,
         imputation=found,
@@ -356,30 +148,21 @@ def evaluate(
     >>> report.n_known, report.n_unknown, report.has_signal
     (50, 10, True)
     """
-    problem = _problem(
-        table,
-        embedding,
-        matches=matches,
-        match=match,
-        aliases=aliases,
-        exclude=exclude,
-        domain_options=domain_options,
-    )
-    n_known = int(problem.is_known.sum())
+    problem = problem_of(table, embedding, matches, match, aliases, exclude, domain_options)
+    n_known = problem.n_known
     checks.whole_number(folds, "folds", low=2)
     if n_known < 2 * FEWEST_KNOWN or folds > n_known:
         raise InputError(
             f"Only {n_known} entities are known; {max(folds, 2 * FEWEST_KNOWN)} are needed to "
             f"hide them in {folds} folds and choose a method on the rest."
         )
-
-    def step(done: int, of: int) -> None:
-        if progress is not None:
-            progress("hiding known entities", done, of)
-
-    stages = problem.stages(MIN_DEGREES, n_jobs)
     return evaluate_rows(
-        stages, problem.embedding, problem.is_known, n_folds=folds, seed=seed, progress=step
+        problem.stages(MIN_DEGREES, n_jobs),
+        problem.embedding,
+        problem.is_known,
+        n_folds=folds,
+        seed=seed,
+        progress=partial(progress or quiet, "hiding known entities"),
     )
 
 
@@ -413,35 +196,44 @@ def _fitting(setting: Setting, stages: Stages) -> Setting:
     return Setting(setting.preparation, degree, setting.ridge, setting.gamma)
 
 
-def _refuse_cut_off(problem: _Problem) -> None:
-    known = {e for e, k in zip(problem.domain.entities, problem.is_known, strict=True) if k}
-    cut_off = problem.domain.cut_off(known)
-    if cut_off:
-        shown = ", ".join(printable(name) for name in cut_off[:3])
+def _degree_notes(asked: Setting, stages: Stages) -> tuple[str, ...]:
+    """Say so if there are too few rows for the least degree asked for."""
+    degree, n_rows = stages.min_degrees[0], stages.domain.shape[0]
+    if degree == asked.min_degree:
+        return ()
+    return (
+        f"There are only {n_rows} entities, so min_degree is {degree} and not {asked.min_degree}.",
+    )
+
+
+def _is_kept(
+    problem: Problem, confidence: Confidence | None, min_confidence: float | None
+) -> np.ndarray:
+    """Tell which imputed entities have the confidence that was asked for."""
+    if min_confidence is None:
+        return np.ones(problem.unknown.size, np.bool_)
+    if confidence is None:
         raise InputError(
-            f"{len(cut_off)} entities of the graph have no path to a known one ({shown}"
-            f"{' ...' if len(cut_off) > 3 else ''}). Leave them out, or add edges."
+            "min_confidence needs a confidence, and too few entities are known to learn one "
+            f"({problem.n_known}; {2 * FEWEST_KNOWN} are needed)."
         )
+    return confidence.values >= min_confidence
 
 
-def _suspicions(problem: _Problem, hidden: Hidden) -> tuple[Suspicion, ...]:
-    found = []
+def _confidence_of(rows: np.ndarray, confidence: Confidence | None) -> Confidence | None:
+    if confidence is None:
+        return None
+    values, lower_bound = confidence.values[rows], confidence.lower_bound[rows]
+    return replace(confidence, values=values, lower_bound=lower_bound)
+
+
+def _suspicions(problem: Problem, hidden: Hidden) -> tuple[Suspicion, ...]:
+    words, found = problem.matches.words, []
     for place in suspicious_rows(hidden):
         entity = problem.domain.entities[hidden.rows[place]]
         cosine = float(hidden.scores.centred_cosine[place])
-        found.append(Suspicion(entity, problem.words[entity], cosine))
+        found.append(Suspicion(entity, words[entity], cosine))
     return tuple(found)
-
-
-def _kept(confidence: Confidence, is_kept: np.ndarray) -> Confidence:
-    return Confidence(
-        confidence.values[is_kept],
-        confidence.lower_bound[is_kept],
-        confidence.level,
-        confidence.expected,
-        confidence.actual,
-        confidence.coverage,
-    )
 
 
 def _no_signal_words(choice: Choice) -> str:

@@ -4,14 +4,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_matrix, csr_array
 from scipy.spatial.distance import cdist
 
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain
-from vecfill.inputs.matrices import vectors_of_distances
 
 
 def points(n_rows=6, n_features=3):
@@ -120,14 +117,6 @@ def test_similarities_become_the_euclidean_distances_behind_them():
     domain = as_domain(named(points() @ points().T), kind="similarities")
     np.testing.assert_allclose(domain.vectors, distances(), atol=1e-7)
     assert "turned into distances" in domain.notes[0]
-
-
-@given(st.integers(2, 9), st.integers(1, 4), st.integers(0, 99))
-def test_vectors_of_distances_have_those_distances(n_rows, n_features, seed):
-    rows = np.random.default_rng(seed).normal(size=(n_rows, n_features))
-    found = vectors_of_distances(cdist(rows, rows))
-    assert found.shape[1] <= n_features
-    np.testing.assert_allclose(cdist(found, found), cdist(rows, rows), atol=1e-6)
 
 
 def changed(row, column, value):

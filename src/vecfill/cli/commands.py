@@ -47,29 +47,17 @@ def _program(
 
 
 @app.command()
+@options.shared()
 def impute(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
+    *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The enriched file; - is standard output.")
     ],
     method: options.MethodOption = None,
-    key: options.KeyOption = None,
-    kind: options.KindOption = "features",
-    match: options.MatchOption = "loose",
-    aliases: options.AliasesOption = None,
-    exclude: options.ExcludeOption = None,
-    standardize: options.StandardizeOption = False,
-    categorical: options.CategoricalOption = None,
-    ignore: options.IgnoreOption = None,
-    encoding: options.EncodingOption = "utf-8",
-    separator: options.SeparatorOption = None,
-    format: options.FormatOption = None,  # noqa: A002
-    member: options.MemberOption = None,
-    preparation: options.PreparationOption = None,
-    min_degree: options.MinDegreeOption = None,
-    ridge: options.RidgeOption = None,
-    gamma: options.GammaOption = None,
+    reading: options.Reading,
+    setting: options.OneSetting,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page about it.")] = None,
     min_confidence: Annotated[
         float | None,
@@ -108,28 +96,20 @@ def impute(
             embedding,
             table,
             target,
-            method=options.chosen_method(method, preparation, min_degree, ridge, gamma),
-            match=match,
-            aliases=aliases,
-            exclude=options.excluded(exclude),
+            method=setting.or_method(method),
             level=level,
             min_confidence=min_confidence,
             calibrate_norms=calibrate_norms,
             force=force,
             seed=seed,
             n_jobs=jobs,
-            format=format,
-            member=member,
             report=report,
             manifest=manifest and not is_stdout,
             overwrite=overwrite,
             progress=progress,
-            **options.domain_options(
-                kind, key, standardize, categorical, ignore, encoding, separator
-            ),
+            **reading.keywords(),
         )
-    for each in done.notes:
-        console.note(f"note: {each}")
+    console.notes(done.notes)
     if json:
         from vecfill.manifest import as_json
 
@@ -141,24 +121,15 @@ def impute(
 
 
 @app.command()
+@options.shared()
 def evaluate(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
+    *,
     folds: Annotated[
         int, typer.Option("--folds", min=2, metavar="N", help="Parts that are hidden in turn.")
     ] = 5,
-    key: options.KeyOption = None,
-    kind: options.KindOption = "features",
-    match: options.MatchOption = "loose",
-    aliases: options.AliasesOption = None,
-    exclude: options.ExcludeOption = None,
-    standardize: options.StandardizeOption = False,
-    categorical: options.CategoricalOption = None,
-    ignore: options.IgnoreOption = None,
-    encoding: options.EncodingOption = "utf-8",
-    separator: options.SeparatorOption = None,
-    format: options.FormatOption = None,  # noqa: A002
-    member: options.MemberOption = None,
+    reading: options.Reading,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
@@ -168,14 +139,10 @@ def evaluate(
     Known rows are hidden and imputed in turn, beside every rival; nothing is written.
     """
     from vecfill import run
+    from vecfill.inputs.files import read_inputs
 
     with console.Progress() as progress:
-        inputs = _inputs(
-            embedding, table, match, aliases, exclude, format, member, progress,
-            options.domain_options(
-                kind, key, standardize, categorical, ignore, encoding, separator
-            ),
-        )  # fmt: skip
+        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
         found = run.evaluate(
             inputs.domain,
             inputs.embedding,
@@ -189,30 +156,18 @@ def evaluate(
 
 
 @app.command()
+@options.shared()
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
     word: Annotated[str, typer.Argument(metavar="WORD", help="An entity that was imputed.")],
+    *,
     n: Annotated[
         int, typer.Option("-n", min=1, metavar="N", help="How many known entities to show.")
     ] = 10,
     method: options.MethodOption = None,
-    key: options.KeyOption = None,
-    kind: options.KindOption = "features",
-    match: options.MatchOption = "loose",
-    aliases: options.AliasesOption = None,
-    exclude: options.ExcludeOption = None,
-    standardize: options.StandardizeOption = False,
-    categorical: options.CategoricalOption = None,
-    ignore: options.IgnoreOption = None,
-    encoding: options.EncodingOption = "utf-8",
-    separator: options.SeparatorOption = None,
-    format: options.FormatOption = None,  # noqa: A002
-    member: options.MemberOption = None,
-    preparation: options.PreparationOption = None,
-    min_degree: options.MinDegreeOption = None,
-    ridge: options.RidgeOption = None,
-    gamma: options.GammaOption = None,
+    reading: options.Reading,
+    setting: options.OneSetting,
     force: options.ForceOption = False,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
@@ -223,18 +178,14 @@ def explain(
     That is known entities, in shares that sum to one, and a trend if the setting has one.
     """
     from vecfill import run
+    from vecfill.inputs.files import read_inputs
 
     with console.Progress() as progress:
-        inputs = _inputs(
-            embedding, table, match, aliases, exclude, format, member, progress,
-            options.domain_options(
-                kind, key, standardize, categorical, ignore, encoding, separator
-            ),
-        )  # fmt: skip
+        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
         found = run.impute(
             inputs.domain,
             inputs.embedding,
-            method=options.chosen_method(method, preparation, min_degree, ridge, gamma),
+            method=setting.or_method(method),
             matches=inputs.matches,
             force=force,
             seed=seed,
@@ -245,50 +196,39 @@ def explain(
 
 
 @app.command("match")
+@options.shared(without=("standardize", "categorical"))
 def match_command(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
+    *,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a CSV file instead.")
     ] = None,
-    key: options.KeyOption = None,
-    kind: options.KindOption = "features",
-    match: options.MatchOption = "loose",
-    aliases: options.AliasesOption = None,
-    exclude: options.ExcludeOption = None,
-    ignore: options.IgnoreOption = None,
-    encoding: options.EncodingOption = "utf-8",
-    separator: options.SeparatorOption = None,
-    format: options.FormatOption = None,  # noqa: A002
-    member: options.MemberOption = None,
+    reading: options.Reading,
     overwrite: options.OverwriteOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Show which word each entity has, and how."""
+    from vecfill.inputs.files import read_inputs
     from vecfill.io import atomic_output
 
     with console.Progress() as progress:
-        inputs = _inputs(
-            embedding, table, match, aliases, exclude, format, member, progress,
-            options.domain_options(kind, key, False, None, ignore, encoding, separator),
-            must_match=False,
-        )  # fmt: skip
+        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
     found = inputs.matches
     rows = [(each.entity, each.word or "", each.how, *each.alternatives) for each in found.matches]
+    text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
     if output is not None and str(output) != "-":
         with atomic_output(output, overwrite=overwrite) as file:
-            file.write(console.as_csv([("entity", "word", "how", "alternatives"), *rows]))
+            file.write(text)
     if json:
         console.show(found, (), json=True)
     elif output is None:
         console.out(console.plain(found.table()))
     elif str(output) == "-":
-        text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
         console.out(text.decode("utf-8", "backslashreplace").rstrip("\n"))
     summary, *_ = str(found).splitlines()
     console.note(summary)
-    for each in found.notes:
-        console.note(f"note: {each}")
+    console.notes(found.notes)
     found.require_matches()
 
 
@@ -363,8 +303,7 @@ def convert(
         found = read_embedding(source, format=source_format, member=member)
         progress("Writing", 0, 0)
         write_embedding(found, place, format=target_format, overwrite=overwrite)
-    for each in found.notes:
-        console.note(f"note: {each}")
+    console.notes(found.notes)
     console.note(f"{len(found):,} words of {found.n_dims} dimensions written to {target}")
 
 
@@ -383,34 +322,3 @@ def demo(
     from vecfill.demo import run_demo
 
     run_demo(folder, overwrite=overwrite, say=console.out)
-
-
-def _inputs(
-    embedding: Path,
-    table: Path,
-    match: str,
-    aliases: Path | None,
-    exclude: list[str] | None,
-    format: str | None,  # noqa: A002
-    member: str | None,
-    progress: console.Progress,
-    domain_options: dict[str, Any],
-    *,
-    must_match: bool = True,
-) -> Any:
-    from vecfill.inputs.files import read_inputs
-
-    inputs = read_inputs(
-        embedding,
-        table,
-        match=match,
-        aliases=aliases,
-        exclude=options.excluded(exclude),
-        format=format,
-        member=member,
-        progress=progress,
-        **domain_options,
-    )
-    if must_match:
-        inputs.matches.require_matches()
-    return inputs

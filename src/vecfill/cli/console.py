@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _N_SAMPLES = 3
 _N_NEIGHBORS = 3
-_N_LISTED = 5
 
 
 def plain(text: str) -> str:
@@ -55,6 +53,12 @@ def note(text: str) -> None:
     print(plain(text), file=sys.stderr)
 
 
+def notes(said: Iterable[str]) -> None:
+    """Print sentences on what deserves a look."""
+    for each in said:
+        note(f"note: {each}")
+
+
 def out_bytes(path: Path) -> None:
     """Print the content of a file as it is."""
     try:
@@ -85,10 +89,9 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if is_formula else cell
 
 
-def show(found: Any, notes: tuple[str, ...], *, json: bool) -> None:
+def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
     """Print notes, and a result as text or as JSON."""
-    for each in notes:
-        note(f"note: {each}")
+    notes(said)
     if json:
         from vecfill.manifest import as_json
 
@@ -136,12 +139,7 @@ class Progress:
             self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bars is not None:
             self._bars.stop()
 

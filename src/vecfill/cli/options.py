@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
+
+Command = Callable[..., None]
 
 Kind = Literal["features", "embedding", "similarities", "distances", "edges"]
 FormatName = Literal[
@@ -113,7 +119,107 @@ JobsOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
-def excluded(values: list[str] | None) -> list[str]:
+@dataclass(frozen=True)
+class Reading:
+    """How EMBEDDING and TABLE are read and their names matched."""
+
+    key: KeyOption = None
+    kind: KindOption = "features"
+    match: MatchOption = "loose"
+    aliases: AliasesOption = None
+    exclude: ExcludeOption = None
+    standardize: StandardizeOption = False
+    categorical: CategoricalOption = None
+    ignore: IgnoreOption = None
+    encoding: EncodingOption = "utf-8"
+    separator: SeparatorOption = None
+    format: FormatOption = None
+    member: MemberOption = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return them as `enrich` and `read_inputs` take them."""
+        return {
+            "match": self.match,
+            "aliases": self.aliases,
+            "exclude": _excluded(self.exclude),
+            "format": self.format,
+            "member": self.member,
+            "kind": self.kind,
+            "key": self.key,
+            "standardize": self.standardize,
+            "categorical": self.categorical or (),
+            "ignore": self.ignore or (),
+            "encoding": self.encoding,
+            "separator": _one_character(self.separator),
+        }
+
+
+@dataclass(frozen=True)
+class OneSetting:
+    """One setting in place of a choice, as far as it was asked for."""
+
+    preparation: PreparationOption = None
+    min_degree: MinDegreeOption = None
+    ridge: RidgeOption = None
+    gamma: GammaOption = None
+
+    def or_method(self, method: str | None) -> Any:
+        """Return the setting, or the method's name if none was asked for."""
+        asked = {name: value for name, value in vars(self).items() if value is not None}
+        if not asked:
+            return method or "auto"
+        if method is not None:
+            from vecfill.errors import InputError
+
+            first = next(iter(asked)).replace("_", "-")
+            raise InputError(
+                f"--method {method} and --{first} contradict each other: the one chooses a "
+                "setting, the other asks for one. Leave one of them out."
+            )
+        from vecfill.settings import Setting
+
+        return Setting(**asked)
+
+
+def shared(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Let a command take a `Reading` or `OneSetting` where the shell sees an option for each field.
+
+    Options in `without` it does not see, and they keep their default.
+
+    Examples
+    --------
+    >>> @shared()
+    ... def show(table: str, *, reading: Reading) -> None:
+    ...     print(table, reading.key, reading.match)
+    >>> show(table="towns.csv", key="name")
+    towns.csv name loose
+    """
+
+    def with_groups(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters
+        groups = {
+            name: inspect.signature(each.annotation, eval_str=True).parameters
+            for name, each in own.items()
+            if each.annotation in (Reading, OneSetting)
+        }
+
+        @wraps(command)
+        def called(**values: Any) -> None:
+            for name, fields in groups.items():
+                given = {field: values.pop(field) for field in fields if field in values}
+                values[name] = own[name].annotation(**given)
+            command(**values)
+
+        seen = [each for name in own for each in groups.get(name, {name: own[name]}).values()]
+        cast(Any, called).__signature__ = inspect.Signature(
+            [each.replace(kind=each.KEYWORD_ONLY) for each in seen if each.name not in without]
+        )
+        return called
+
+    return with_groups
+
+
+def _excluded(values: list[str] | None) -> list[str]:
     """Return names as given, and names in files, one a line."""
     from vecfill.errors import InputError
 
@@ -131,53 +237,12 @@ def excluded(values: list[str] | None) -> list[str]:
     return names
 
 
-def domain_options(
-    kind: str,
-    key: str | None,
-    standardize: bool,
-    categorical: list[str] | None,
-    ignore: list[str] | None,
-    encoding: str,
-    separator: str | None,
-) -> dict[str, Any]:
-    """Return the options of `as_domain`."""
+def _one_character(separator: str | None) -> str | None:
     from vecfill.errors import InputError
 
-    if separator is not None:
-        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
-        if len(separator) != 1:
-            raise InputError(f"--separator {separator!r} is not one character. Use ',' or 'tab'.")
-    return {
-        "kind": kind,
-        "key": key,
-        "standardize": standardize,
-        "categorical": categorical or (),
-        "ignore": ignore or (),
-        "encoding": encoding,
-        "separator": separator,
-    }
-
-
-def chosen_method(
-    method: str | None,
-    preparation: str | None,
-    min_degree: int | None,
-    ridge: float | None,
-    gamma: float | None,
-) -> Any:
-    """Return a method's name, or the one setting that was asked for."""
-    asked = {"preparation": preparation, "min_degree": min_degree, "ridge": ridge, "gamma": gamma}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    if not asked:
-        return method or "auto"
-    if method is not None:
-        from vecfill.errors import InputError
-
-        first = next(iter(asked)).replace("_", "-")
-        raise InputError(
-            f"--method {method} and --{first} contradict each other: the one chooses a setting, "
-            "the other asks for one. Leave one of them out."
-        )
-    from vecfill.settings import Setting
-
-    return Setting(**asked)
+    if separator is None:
+        return None
+    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+    if len(separator) != 1:
+        raise InputError(f"--separator {separator!r} is not one character. Use ',' or 'tab'.")
+    return separator

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
+from vecfill.inputs.frames import Cells
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "<NA>")
 """How a cell of text says that its value is missing."""
@@ -121,6 +122,41 @@ def read_objects(
             )
     return _from_text(
         name, pa.chunked_array([pa.array(texts, pa.large_string())]), entities, is_category
+    )
+
+
+def read_cells(
+    label: str,
+    name: str,
+    cells: Cells,
+    rows: Sequence[str],
+    *,
+    row: str = "entity",
+    is_category: bool = False,
+) -> Numbers | Categories:
+    """Return what a column of the table `label` holds; a `row` is what messages call its rows."""
+    read = read_objects if isinstance(cells, list) else read_column
+    try:
+        return read(name, cells, rows, is_category=is_category)
+    except InputError as error:
+        raise InputError(f"{label}, {str(error).replace(', entity ', f', {row} ')}") from None
+
+
+def read_numbers(
+    label: str, name: str, cells: Cells, rows: Sequence[str], *, advice: str, row: str = "entity"
+) -> np.ndarray:
+    """Return the numbers of a column; anything else is refused with some advice.
+
+    Examples
+    --------
+    >>> read_numbers("the table", "mass", [1, None], ["a", "b"], advice="Masses are numbers.")
+    array([ 1., nan])
+    """
+    column = read_cells(label, name, cells, rows, row=row)
+    if isinstance(column, Numbers):
+        return column.values
+    raise InputError(
+        f"{label}, column {name!r} holds text such as {column.labels[0][:60]!r}. {advice}"
     )
 
 

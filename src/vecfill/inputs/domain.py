@@ -10,7 +10,7 @@ import pyarrow as pa
 from scipy.sparse import issparse
 
 from vecfill.errors import InputError
-from vecfill.inputs.columns import Numbers, read_column, read_objects
+from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.features import features_of_frame
 from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.graphs import domain_of_edges
@@ -149,19 +149,11 @@ def _described(source: object) -> str:
 
 
 def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: SourceKind) -> Domain:
-    columns: list[np.ndarray] = []
-    for name, cells in zip(frame.names, frame.cells, strict=True):
-        read = read_objects if isinstance(cells, list) else read_column
-        try:
-            column = read(name, cells, entities)
-        except InputError as error:
-            raise InputError(f"{frame.label}, {error}") from None
-        if not isinstance(column, Numbers):
-            raise InputError(
-                f"{frame.label}, column {name!r} holds text such as {column.labels[0][:60]!r}. A "
-                f"matrix of {kind} holds numbers only."
-            )
-        columns.append(column.values)
+    advice = f"A matrix of {kind} holds numbers only."
+    columns = [
+        read_numbers(frame.label, name, cells, entities, advice=advice)
+        for name, cells in zip(frame.names, frame.cells, strict=True)
+    ]
     return distances_of_matrix(
         np.column_stack(columns),
         entities,

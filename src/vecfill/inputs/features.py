@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vecfill.errors import InputError
-from vecfill.inputs.columns import Categories, Numbers, read_column, read_objects
+from vecfill.inputs.columns import Categories, Numbers, read_cells
 from vecfill.inputs.entities import listed
 from vecfill.inputs.frames import MAX_COLUMNS, Frame
 from vecfill.inputs.prepared import Domain
@@ -89,13 +89,9 @@ def features_of_frame(
     ignore, categorical = _as_names(ignore), _as_names(categorical)
     columns: list[Numbers | Categories] = []
     for name, cells in zip(frame.names, frame.cells, strict=True):
-        if name in ignore:
-            continue
-        read = read_objects if isinstance(cells, list) else read_column
-        try:
-            columns.append(read(name, cells, entities, is_category=name in categorical))
-        except InputError as error:
-            raise type(error)(f"{frame.label}, {error}") from None
+        if name not in ignore:
+            is_category = name in categorical
+            columns.append(read_cells(frame.label, name, cells, entities, is_category=is_category))
     domain = features_of_columns(
         entities,
         columns,

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
 from vecfill.errors import InputError
-from vecfill.inputs.columns import Numbers, read_column, read_objects
+from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.entities import listed
 from vecfill.inputs.frames import Cells, Frame
 from vecfill.inputs.matrices import with_fixed_signs
@@ -289,21 +289,13 @@ def _node_names(cells: Cells, name: str, label: str) -> pa.ChunkedArray:
 
 
 def _edge_weights(label: str, name: str, cells: Cells, edges: Sequence[str]) -> np.ndarray:
-    read = read_objects if isinstance(cells, list) else read_column
-    try:
-        column = read(name, cells, edges)
-    except InputError as error:
-        raise InputError(f"{label}, {str(error).replace(', entity ', ', edge ')}") from None
-    if not isinstance(column, Numbers):
-        raise InputError(
-            f"{label}, column {name!r} holds text such as {column.labels[0][:60]!r}. Weights are "
-            "numbers; leave the column out if all edges count alike."
-        )
+    advice = "Weights are numbers; leave the column out if all edges count alike."
+    weights = read_numbers(label, name, cells, edges, row="edge", advice=advice)
     for is_bad, what in (
-        (np.isnan(column.values), "is missing. Give every edge a weight, or none"),
-        (column.values < 0, "is negative. Edges say how near nodes are; shift or drop such edges"),
+        (np.isnan(weights), "is missing. Give every edge a weight, or none"),
+        (weights < 0, "is negative. Edges say how near nodes are; shift or drop such edges"),
     ):
         if is_bad.any():
             row = int(is_bad.argmax())
             raise InputError(f"{label}, row {row + 1}, edge {edges[row]!r}: the weight {what}.")
-    return column.values
+    return weights

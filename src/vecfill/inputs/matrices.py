@@ -185,25 +185,6 @@ def distances_of_matrix(
     return Domain(entities, square, entities, "distances", notes)
 
 
-def vectors_of_distances(distances: np.ndarray, *, n_dims: int | None = None) -> np.ndarray:
-    """Return vectors whose distances are the given ones, as nearly as Euclidean space allows.
-
-    This is classical scaling: eigenvectors of the centred squared distances, longest first, by
-    default all with a positive eigenvalue. Its cost grows with the cube of the rows.
-
-    Examples
-    --------
-    >>> line = vectors_of_distances(np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]))
-    >>> np.abs(line - line[0]).round(6).ravel()
-    array([0., 1., 3.])
-    """
-    squared = np.square(distances)
-    centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
-    values, vectors = np.linalg.eigh(-centred / 2)
-    kept = np.flatnonzero(values > 1e-9 * max(float(values[-1]), 0.0))[::-1][:n_dims]
-    return with_fixed_signs(vectors[:, kept] * np.sqrt(values[kept]))
-
-
 def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
     """Return the columns, each turned so that its largest entry is positive.
 

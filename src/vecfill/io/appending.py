@@ -27,6 +27,7 @@ from vecfill.io.text import BOM, TextRows, check_words, rows_as_text
 from vecfill.io.word2vec_binary import Word2vecBinary, rows_as_bytes
 from vecfill.io.word2vec_binary import check_words as check_binary_words
 from vecfill.io.writing import (
+    Content,
     compressing,
     rows_as_csv,
     write_npz,
@@ -256,14 +257,9 @@ def _rewrite(source: Source, reader: RowReader, added: Embedding, out: Any) -> N
         known = [text[start:end] for start, end in spans]
         is_npz = source.head.startswith(b"PK")
         store = write_npz if is_npz else write_safetensors
-        store(
-            out,
-            known + words,
-            chain(reader.vector_bytes(), [vectors.tobytes()]),
-            (reader.n_rows + len(added), reader.n_dims),
-            reader.dtype,
-            reader.provenance,
-        )
+        blocks = chain(reader.vector_bytes(), [vectors.tobytes()])
+        shape = (reader.n_rows + len(added), reader.n_dims)
+        store(out, Content(known + words, blocks, shape, reader.dtype, reader.provenance))
         return
     assert isinstance(reader, ColumnarRows)
     vectors = added.vectors.astype(reader.dtype)

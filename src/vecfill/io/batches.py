@@ -19,6 +19,22 @@ Offsets = NDArray[np.int64]
 WHITE = b" \t\n\r\v\f"
 """White space in files is ASCII's: other code points occur as words in real vocabularies."""
 
+ROWS_PER_BLOCK = 4096
+"""Rows of an embedding that are turned into bytes at a time."""
+
+
+def in_blocks(embedding: Embedding) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
+    """Yield words and vectors, some rows at a time.
+
+    Examples
+    --------
+    >>> [words for words, _ in in_blocks(Embedding(["cat", "dog"], [[1.0], [2.0]]))]
+    [('cat', 'dog')]
+    """
+    for first in range(0, len(embedding), ROWS_PER_BLOCK):
+        rows = slice(first, first + ROWS_PER_BLOCK)
+        yield embedding.words[rows], embedding.vectors[rows]
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -15,9 +15,6 @@ from vecfill._compiled import compiled
 from vecfill.embedding import FloatArray
 from vecfill.io.batches import Bytes, Offsets
 
-MAX_LENGTH = 800
-"""A longer number is refused."""
-
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
 """Powers of ten; exact up to 10^22, and to half a unit beyond."""
 

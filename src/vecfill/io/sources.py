@@ -13,7 +13,6 @@ import tempfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
 import numpy as np
@@ -65,12 +64,7 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

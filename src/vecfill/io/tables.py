@@ -95,7 +95,7 @@ def read_table(
     return table
 
 
-def read_pairs(path: str | PathLike[str], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
+def read_pairs(path: str | PathLike[str]) -> list[tuple[str, str]]:
     r"""Read a file of two columns, such as aliases: an entity and the word it stands for.
 
     A first line that reads `entity,word` is a header; any other first line is a pair.
@@ -108,7 +108,7 @@ def read_pairs(path: str | PathLike[str], *, encoding: str = "utf-8") -> list[tu
     ...     read_pairs(Path(folder) / "aliases.csv")
     [('Facebook', 'Meta'), ('IBM Corp', 'ibm')]
     """
-    table = read_table(path, encoding=encoding, header=False)
+    table = read_table(path, header=False)
     if table.num_columns != 2:
         raise FormatError(
             f"{path} has {table.num_columns} columns, but pairs need two: an entity and its word."

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, shown
+from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import POWERS, nearest_float, parse_rows, shortest_texts
 from vecfill.io.sources import Source, Window
@@ -277,13 +277,11 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
     )
 
 
-def rows_as_text(added: Embedding, style: TextStyle, block: int = 4096) -> Iterator[bytes]:
+def rows_as_text(added: Embedding, style: TextStyle) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""
     check_words(added.words)
     separator = style.separator
-    for first in range(0, len(added), block):
-        vectors = added.vectors[first : first + block]
-        words = added.words[first : first + block]
+    for words, vectors in in_blocks(added):
         yield b"".join(
             encoded(word) + separator + numbers + style.trailing + style.newline
             for word, numbers in zip(words, _numbers_as_text(vectors, style), strict=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, shown
+from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
 from vecfill.io.sources import Source, Window
 
 MAX_WORD = 1 << 16
@@ -167,16 +167,15 @@ def header(n_rows: int, n_dims: int) -> bytes:
     return b"%d %d\n" % (n_rows, n_dims)
 
 
-def rows_as_bytes(added: Embedding, *, newlines: bool, block: int = 4096) -> Iterator[bytes]:
+def rows_as_bytes(added: Embedding, *, newlines: bool) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""
     ending = b"\n" if newlines else b""
     check_words(added.words)
-    for first in range(0, len(added), block):
-        vectors = np.ascontiguousarray(added.vectors[first : first + block], dtype=_SINGLE)
-        words = added.words[first : first + block]
+    for words, vectors in in_blocks(added):
+        single = np.ascontiguousarray(vectors, dtype=_SINGLE)
         yield b"".join(
             encoded(word) + b" " + vector.tobytes() + ending
-            for word, vector in zip(words, vectors, strict=True)
+            for word, vector in zip(words, single, strict=True)
         )
 
 

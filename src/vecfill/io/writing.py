@@ -9,7 +9,7 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,13 @@ import pyarrow.parquet as pq
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.atomic import OutputFile, atomic_output
-from vecfill.io.batches import check_finite, encoded, packed
+from vecfill.io.batches import ROWS_PER_BLOCK, check_finite, encoded, in_blocks, packed
 from vecfill.io.columnar import VECTOR, WORD, Columns, as_record_batch, embedding_schema
 from vecfill.io.formats import Format, format_for_writing, named_format
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.text import TextStyle, rows_as_text
 from vecfill.io.word2vec_binary import header, rows_as_bytes
 
-_BLOCK = 4096
 _TENSOR_TYPES = {"f2": "F16", "f4": "F32", "f8": "F64", "i8": "I64", "u1": "U8"}
 
 
@@ -128,21 +127,20 @@ def _write(embedding: Embedding, out: Any, kind: Format) -> None:
             out.writelines(rows_as_text(embedding, TextStyle()))
         case Format.SAFETENSORS | Format.NPZ:
             store = write_safetensors if kind is Format.SAFETENSORS else write_npz
-            shape = embedding.vectors.shape
-            dtype = embedding.vectors.dtype
-            store(out, words, _vector_blocks(embedding), shape, dtype, embedding.provenance)
+            vectors, blocks = embedding.vectors, _vector_blocks(embedding)
+            store(out, Content(words, blocks, vectors.shape, vectors.dtype, embedding.provenance))
         case Format.PARQUET | Format.ARROW:
             is_text = all(_is_utf8(word) for word in words)
             schema = embedding_schema(embedding, with_text=is_text)
             columns = Columns(WORD, (VECTOR,), is_list=True)
             blocks = (
                 as_record_batch(
-                    words[first : first + _BLOCK],
-                    embedding.vectors[first : first + _BLOCK],
+                    words[first : first + ROWS_PER_BLOCK],
+                    embedding.vectors[first : first + ROWS_PER_BLOCK],
                     schema,
                     columns,
                 )
-                for first in range(0, len(words), _BLOCK)
+                for first in range(0, len(words), ROWS_PER_BLOCK)
             )
             write_tables(out, blocks, schema, kind)
         case _:
@@ -154,8 +152,8 @@ def _write(embedding: Embedding, out: Any, kind: Format) -> None:
 
 def _vector_blocks(embedding: Embedding) -> Iterator[bytes]:
     little = embedding.vectors.dtype.newbyteorder("<")
-    for first in range(0, len(embedding), _BLOCK):
-        yield embedding.vectors[first : first + _BLOCK].astype(little, copy=False).tobytes()
+    for _, vectors in in_blocks(embedding):
+        yield vectors.astype(little, copy=False).tobytes()
 
 
 def _is_utf8(word: bytes) -> bool:
@@ -166,22 +164,25 @@ def _is_utf8(word: bytes) -> bool:
     return True
 
 
-def write_safetensors(
-    out: Any,
-    words: list[bytes],
-    blocks: Iterable[bytes],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    metadata: Mapping[str, str],
-) -> None:
-    """Write words and blocks of vectors as a safetensors file."""
-    data, ends = packed(words)
-    entries: dict[str, Any] = {"__metadata__": {"format": "vecfill", **metadata}}
+class Content(NamedTuple):
+    """What a file of arrays holds: words, and vectors in blocks of bytes."""
+
+    words: list[bytes]
+    blocks: Iterable[bytes]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    provenance: Mapping[str, str]
+
+
+def write_safetensors(out: Any, content: Content) -> None:
+    """Write words and vectors as a safetensors file."""
+    data, ends = packed(content.words)
+    entries: dict[str, Any] = {"__metadata__": {"format": "vecfill", **content.provenance}}
     place = 0
     # Largest items first, so that each tensor starts at a multiple of its item size.
-    sizes = {"word_ends": ends.dtype, "vectors": dtype, "words": data.dtype}
+    sizes = {"word_ends": ends.dtype, "vectors": content.dtype, "words": data.dtype}
     for name in sorted(sizes, key=lambda each: -sizes[each].itemsize):
-        form = {"word_ends": ends.shape, "vectors": shape, "words": data.shape}[name]
+        form = {"word_ends": ends.shape, "vectors": content.shape, "words": data.shape}[name]
         n_bytes = int(np.prod(form, dtype=np.int64)) * sizes[name].itemsize
         kind = _TENSOR_TYPES[sizes[name].str[1:]]
         entries[name] = {
@@ -195,36 +196,28 @@ def write_safetensors(
     out.write(len(text).to_bytes(8, "little") + text)
     for name in list(entries)[1:]:
         if name == "vectors":
-            out.writelines(blocks)
+            out.writelines(content.blocks)
         else:
             out.write((ends.astype("<i8") if name == "word_ends" else data).tobytes())
 
 
-def write_npz(
-    out: Any,
-    words: list[bytes],
-    blocks: Iterable[bytes],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    metadata: Mapping[str, str],
-) -> None:
-    """Write words and blocks of vectors as an uncompressed `.npz`; it has no place for metadata."""
-    del metadata
-    data, ends = packed(words)
+def write_npz(out: Any, content: Content) -> None:
+    """Write words and vectors as an uncompressed `.npz`, which has no place for provenance."""
+    data, ends = packed(content.words)
     parts: list[tuple[str, tuple[int, ...], np.dtype[Any], Iterable[bytes]]] = [
         ("words", data.shape, data.dtype, [data.tobytes()]),
         ("word_ends", ends.shape, np.dtype("<i8"), [ends.astype("<i8").tobytes()]),
-        ("vectors", shape, dtype.newbyteorder("<"), blocks),
+        ("vectors", content.shape, content.dtype.newbyteorder("<"), content.blocks),
     ]
     place = _Forward(out) if isinstance(out, gzip.GzipFile) else out
     with zipfile.ZipFile(cast(Any, place), "w", zipfile.ZIP_STORED) as archive:
-        for name, form, kind, content in parts:
+        for name, form, kind, blocks in parts:
             # A fixed date, so that the same content gives the same bytes.
             info = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
             with archive.open(info, "w", force_zip64=True) as member:
                 about = {"descr": kind.str, "fortran_order": False, "shape": form}
                 np.lib.format.write_array_header_1_0(member, about)
-                for block in content:
+                for block in blocks:
                     member.write(block)
 
 
@@ -247,9 +240,8 @@ def rows_as_csv(added: Embedding, delimiter: bytes, newline: bytes) -> Iterator[
     for word in added.words:
         if not word.strip() or "\0" in word:
             raise InputError(f"The word {word!r} is blank or holds a NUL. Give it a name.")
-    for first in range(0, len(added), _BLOCK):
-        texts = shortest_texts(added.vectors[first : first + _BLOCK]).to_pylist()
-        words = added.words[first : first + _BLOCK]
+    for words, vectors in in_blocks(added):
+        texts = shortest_texts(vectors).to_pylist()
         yield b"".join(
             _quoted(encoded(word), delimiter)
             + delimiter
