@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from headlines import as_numbers, read_headlines, vocabulary
 from lstm import Task, train
@@ -135,5 +136,8 @@ def _figure(config: dict[str, Any], runs: list[dict[str, Any]]) -> Any:
     for axes, title in zip(panels, ("training", "validation"), strict=True):
         axes.set(title=f"{title} perplexity, mean over seeds", xlabel="epoch")
         axes.grid(alpha=0.3, which="both")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_minor_formatter(ScalarFormatter())
     panels[1].legend(fontsize=7)
     return figure
