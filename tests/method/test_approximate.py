@@ -8,6 +8,7 @@ from tests.method.test_cells import structured_rows
 from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
 from vecfill import LatentSemanticImputer
 from vecfill.method import approximate, graph, neighbors
+from vecfill.method.cell_neighbors import empty_lists
 from vecfill.method.cells import cells_of
 from vecfill.method.graph import measured_neighbor_graphs, spanning_neighbor_graph
 from vecfill.method.neighbors import approximate_neighbors
@@ -17,7 +18,7 @@ from vecfill.method.neighbors import approximate_neighbors
 def few_rows_met(monkeypatch):
     """Make small rows searched approximately, each meeting so few others that some are missed."""
     monkeypatch.setattr(graph, "CELLS_FROM", 2)
-    monkeypatch.setattr(approximate, "ROWS_MET", 60)
+    monkeypatch.setattr(approximate, "FIRST_MET", 60)
 
 
 def test_most_true_neighbors_are_found_and_the_recall_is_what_is_told():
@@ -29,14 +30,24 @@ def test_most_true_neighbors_are_found_and_the_recall_is_what_is_told():
     assert recall == pytest.approx(found.recall, abs=0.02)
 
 
-def test_passes_over_neighbors_of_neighbors_raise_the_recall(monkeypatch):
+@pytest.mark.parametrize("n_passes", [0, 2])
+def test_farther_rings_are_met_until_enough_is_found(monkeypatch, n_passes):
+    monkeypatch.setattr(approximate, "N_PASSES", n_passes)
+    rows = np.random.default_rng(0).normal(size=(1500, 40)).astype(np.float32)
+    found = approximate_neighbors(rows, n_neighbors=8, slack=4, cells=cells_of(rows))
+    assert found.recall >= approximate.ENOUGH_RECALL
+    assert all(np.unique(listed).size == listed.size for listed in found.indices)
+
+
+def test_a_pass_over_neighbors_of_neighbors_raises_the_recall():
     rows = np.random.default_rng(0).normal(size=(1500, 10)).astype(np.float32)
     cells = cells_of(rows)
-    recalls = []
-    for n_passes in (0, 1, 2):
-        monkeypatch.setattr(approximate, "MOST_PASSES", n_passes)
-        recalls.append(approximate_neighbors(rows, n_neighbors=8, slack=4, cells=cells).recall)
-    assert recalls[0] < recalls[1] <= recalls[2]
+    lists = empty_lists(1500, 12)
+    approximate._meet_ring(cells, (0.0, 60.0), lists, None)
+    truth = np.argsort(brute_force(rows[cells.order]), axis=1, kind="stable")[:, :8]
+    before = approximate._recall(lists[1], np.arange(1500), truth)
+    approximate._one_pass(cells, *lists, None)
+    assert before < approximate._recall(lists[1], np.arange(1500), truth)
 
 
 @pytest.mark.parametrize("kind", KINDS)

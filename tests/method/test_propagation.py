@@ -200,3 +200,21 @@ def test_nothing_unknown_takes_no_work():
     ):
         assert found.outcome is Outcome.NOTHING_UNKNOWN
         assert found.vectors.shape == (0, 4)
+
+
+def test_the_fill_of_a_factor_is_foretold_from_the_largest_part():
+    # Row 0 alone among known rows: a piece around it would say nothing.
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6000, 30))
+    weights = convex_weights(rows, spanning_neighbor_graph(rows, min_degree=6)).tolil()
+    weights[0, :] = 0.0
+    weights[:, 0] = 0.0
+    assert propagation._foretold_fill(csr_array(weights)) > 10
+
+
+def test_no_fill_is_foretold_for_far_larger_systems(monkeypatch):
+    monkeypatch.setattr(propagation, "FILL_SAMPLES", (20, 40))
+    monkeypatch.setattr(propagation, "MOST_FORETOLD", 3)
+    weights, _, is_known = made_problem("line", 400, 4, 0)
+    _, on_unknown = split_weights(weights, is_known)
+    assert propagation._foretold_fill(on_unknown) == np.inf

@@ -1,9 +1,10 @@
 """Who is near whom, nearly: for so many rows without structure that looking at all pairs is slow.
 
 Each cell meets only the nearest cells. Then neighbours of neighbours are tried, which repairs most
-of what was missed across the borders of cells, until a sample of rows, searched exactly, shows
-that enough of the true neighbours are found. No chance is involved: a pass reads the lists of the
-pass before and writes new ones, so the result is the same for any number of threads.
+of what was missed across the borders of cells. If a sample of rows, searched exactly, shows that
+too few of the true neighbours are found, each cell meets a ring of farther cells, and so on. No
+chance is involved: a pass reads the lists of the pass before and writes new ones, so the result is
+the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ import numpy as np
 
 from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_neighbors import meet, query_blocks
+from vecfill.method.cell_neighbors import empty_lists, meet, query_blocks
 from vecfill.method.cells import MAX_WIDTH, Cells
 from vecfill.method.scans import push
 
 logger = logging.getLogger(__name__)
 
-ROWS_MET = 8000
+FIRST_MET = 8000
 """Rows of the nearest cells that every row is compared with at first."""
 
-ENOUGH_RECALL = 0.96
-"""Recall on the sample at which passes stop: a little above what we promise."""
+WIDENING = 3
+"""How many times more rows a ring reaches than the ring before it."""
 
-MOST_PASSES = 5
-"""Passes over neighbours of neighbours; each finds fewer new ones."""
+ENOUGH_RECALL = 0.96
+"""Recall on the sample at which the search ends: a little above what we promise."""
+
+N_PASSES = 2
+"""Passes over neighbours of neighbours after each ring; further ones find little more."""
 
 ROWS_PER_JOB = 16384
 
@@ -83,17 +87,40 @@ def _improve(points, first, last, old, listed_by, counts, values, indices):
                             push(kept, kept_indices, value, other)
 
 
-def _meet_nearest(cells: Cells, lists: tuple[np.ndarray, np.ndarray], n_jobs: int | None) -> None:
+@compiled
+def _add_new(values, indices, other_values, other_indices):
+    """Add to each list what another has and it has not."""
+    n_rows, n_listed = values.shape
+    for row in range(n_rows):
+        for rank in range(n_listed):
+            if other_values[row, rank] <= values[row, -1]:
+                break
+            is_there = False
+            for place in range(n_listed):
+                is_there |= indices[row, place] == other_indices[row, rank]
+            if not is_there:
+                push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
+
+
+def _meet_ring(
+    cells: Cells,
+    ring: tuple[float, float],
+    lists: tuple[np.ndarray, np.ndarray],
+    n_jobs: int | None,
+) -> None:
+    """Compare each row with the cells around its own that begin within a ring, counted in rows."""
     sizes = np.diff(cells.starts)
 
     def search(query: tuple[int, slice]) -> None:
         cell, block = query
         nearest = np.argsort(cells.gaps[cell], kind="stable")
-        n_cells = int(np.searchsorted(np.cumsum(sizes[nearest]), ROWS_MET)) + 2
-        swapped = cells.lift.swapped(block)
-        buffer = np.empty(len(swapped) * MAX_WIDTH, np.float32)
-        positions = np.arange(block.start, block.stop)
-        meet(cells, swapped, positions, np.sort(nearest[:n_cells]), lists, buffer)
+        before = np.cumsum(sizes[nearest]) - sizes[nearest]
+        chosen = nearest[(before >= ring[0]) & (before < ring[1])]
+        if chosen.size:
+            swapped = cells.lift.swapped(block)
+            buffer = np.empty(len(swapped) * MAX_WIDTH, np.float32)
+            positions = np.arange(block.start, block.stop)
+            meet(cells, swapped, positions, np.sort(chosen), lists, buffer)
 
     parallel_map(search, query_blocks(cells), n_jobs=n_jobs)
 
@@ -123,15 +150,17 @@ def approximate_candidates(
 
     `sample` are positions whose true nearest positions, `truth`, are known.
     """
-    n_rows = cells.order.size
-    values = np.full((n_rows, n_listed), -np.inf, np.float32)
-    indices = np.full((n_rows, n_listed), -1, np.int32)
-    _meet_nearest(cells, (values, indices), n_jobs)
-    recall = _recall(indices, sample, truth)
-    for n_passes in range(MOST_PASSES):
-        logger.info("recall %.3f after %d passes", recall, n_passes)
-        if recall >= ENOUGH_RECALL:
-            break
-        _one_pass(cells, values, indices, n_jobs)
-        recall = _recall(indices, sample, truth)
-    return indices, recall
+    met = empty_lists(cells.order.size, n_listed)
+    values, indices = empty_lists(cells.order.size, n_listed)
+    inner, outer = 0.0, max(float(FIRST_MET), 2.0 * n_listed)
+    while True:
+        _meet_ring(cells, (inner, outer), met, n_jobs)
+        _add_new(values, indices, *met)
+        for n_passes in range(N_PASSES + 1):
+            if n_passes:
+                _one_pass(cells, values, indices, n_jobs)
+            recall = _recall(indices, sample, truth)
+            logger.info("%.0f rows met, %d passes: recall %.3f", outer, n_passes, recall)
+            if recall >= ENOUGH_RECALL or outer >= cells.order.size:
+                return indices, recall
+        inner, outer = outer, WIDENING * outer

@@ -77,7 +77,8 @@ def _search(cells: Cells, cell: int, block: slice, lists: tuple[np.ndarray, np.n
         n_next *= 2
 
 
-def _empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
+def empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists that hold nothing yet: products below any, and of no row."""
     values = np.full((n_rows, n_listed), -np.inf, np.float32)
     return values, np.full((n_rows, n_listed), -1, np.int32)
 
@@ -88,7 +89,7 @@ def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: int | None = None) ->
     A few cells search and are measured; what they find is thrown away.
     """
     n_rows = cells.order.size
-    lists = _empty_lists(n_rows, n_listed)
+    lists = empty_lists(n_rows, n_listed)
     blocks = query_blocks(cells)
     probes = blocks[:: max(1, len(blocks) // N_PROBES)][:N_PROBES]
     n_met = sum(parallel_map(lambda query: _search(cells, *query, lists), probes, n_jobs=n_jobs))
@@ -102,6 +103,6 @@ def candidates_by_cells(
 
     Nothing nearer than the last candidate is missed, but for the error of the products.
     """
-    lists = _empty_lists(cells.order.size, n_listed)
+    lists = empty_lists(cells.order.size, n_listed)
     parallel_map(lambda query: _search(cells, *query, lists), query_blocks(cells), n_jobs=n_jobs)
     return lists

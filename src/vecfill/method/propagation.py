@@ -15,7 +15,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    reverse_cuthill_mckee,
+)
 from scipy.sparse.linalg import splu
 
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
@@ -36,6 +40,9 @@ MOST_FILL = 20.0
 
 FILL_SAMPLES = (2000, 4000)
 """Rows of the two pieces that are factored to foretell the fill of the whole."""
+
+MOST_FORETOLD = 25
+"""Rows of a system to rows of the larger piece: beyond this a forecast of fill is a guess."""
 
 N_COLUMNS = 16
 """Columns solved together: two cache lines a row."""
@@ -246,10 +253,15 @@ def _factor(on_unknown: csr_array) -> Any:
 def _foretold_fill(on_unknown: csr_array) -> float:
     """Return about how many times more entries a factor has than the system.
 
-    Two pieces of the graph around its first row are factored; fill grows as a power of size.
+    Two pieces of the graph around one row are factored; fill grows as a power of size. Unknown
+    rows that only known ones lie between fall apart: what counts is the largest part.
     """
-    n_unknown = on_unknown.shape[0]
-    nearby = breadth_first_order(on_unknown, 0, directed=False, return_predecessors=False)
+    n_parts, part = connected_components(on_unknown, directed=False)
+    n_unknown = int(np.bincount(part, minlength=n_parts).max())
+    if n_unknown > MOST_FORETOLD * FILL_SAMPLES[1]:
+        return np.inf
+    middle = int(np.flatnonzero(part == np.bincount(part).argmax())[n_unknown // 2])
+    nearby = breadth_first_order(on_unknown, middle, directed=False, return_predecessors=False)
     fills = []
     for size in FILL_SAMPLES:
         some = np.sort(nearby[:size])
