@@ -66,7 +66,8 @@ demo: $(CORE) ## the main job on the bundled sample
 
 docs: $(DEV) ## the documentation site, in site/
 	$(PIP) -e '.[docs]'
-	$(BIN)/mkdocs build --quiet
+	@# Material for MkDocs ends in May 2027; the notice of it at each build is known, and told to be quiet.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site

@@ -531,7 +531,7 @@ def test_words_that_no_terminal_can_show_are_escaped(world):
 
 # 71
 def test_a_missing_extra_gives_the_line_to_type(world, monkeypatch):
-    def report(self, path, *, overwrite=False):
+    def report(self, path, **_):
         raise MissingExtraError("Pages need matplotlib: pip install 'vecfill[plot]'")
 
     monkeypatch.setattr(Run, "report", report)

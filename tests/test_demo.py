@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import pytest
 
+from tests.views.test_report import data_of
 from vecfill import InputError, read_embedding
 from vecfill.demo import EXPLAINED, main, run_demo
 
@@ -17,6 +21,12 @@ def test_the_demo_does_the_whole_job(tmp_path):
     assert (demo.verification.n_known, demo.verification.n_added) == (2730, 1235)
     assert len(read_embedding(demo.enriched)) == 2730 + 1235
     assert 100_000 < demo.page.stat().st_size < 5_000_000
+    how = data_of(demo.page)["how"]
+    for _, path, size, digest in how["files"]:
+        content = Path(path).read_bytes()
+        assert (size, digest) == (len(content), hashlib.sha256(content).hexdigest())
+    assert dict(how["counts"])["added"] == "1,235"
+    assert dict(how["options"])["ignore"] == "population"
     told = "\n".join(said)
     assert all(name in told for name in EXPLAINED)
     assert str(demo.page) in told

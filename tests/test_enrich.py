@@ -176,7 +176,7 @@ def test_an_existing_manifest_is_refused_before_the_work(world):
 
 
 def test_a_report_is_taken_back_if_the_result_cannot_be_written(world, monkeypatch):
-    def report(self, path, *, overwrite=False):
+    def report(self, path, **_):
         path.write_text("page")
 
     def fail(*_, **__):

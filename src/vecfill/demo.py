@@ -7,7 +7,9 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
@@ -15,6 +17,7 @@ from vecfill.inputs.names import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
 from vecfill.io.atomic import naming
 from vecfill.io.tables import read_table
+from vecfill.manifest import Fingerprint, made_with
 from vecfill.run import Run, evaluate, impute
 from vecfill.sample import CITIES, VECTORS
 from vecfill.trust.heldout import HeldoutReport
@@ -94,7 +97,14 @@ def run_demo(
     page = place / "report.html"
     lies = zip(places["longitude"], places["latitude"], strict=True)
     on_map = {name: (float(x), float(y)) for name, (x, y) in zip(places["name"], lies, strict=True)}
-    run.report(page, heldout=heldout, coordinates=on_map, title="Cities", overwrite=overwrite)
+    run.report(
+        page,
+        heldout=heldout,
+        coordinates=on_map,
+        title="Cities",
+        manifest=_manifest(run, proof, enriched, place, options),
+        overwrite=overwrite,
+    )
     say(f"7. Page. Open {page} in a browser.")
     say(f"   The enriched embedding is {enriched}.")
     return Demo(run, heldout, proof, enriched, page)
@@ -108,6 +118,33 @@ def _as_words(run: Run, base: Embedding) -> Embedding:
         words.append(word if word not in taken else name.replace(" ", "_"))
         taken.add(words[-1])
     return Embedding(words, run.embedding.vectors)
+
+
+def _manifest(
+    run: Run, proof: Verification, enriched: Path, place: Path, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return how the demo's result was made, as `vecfill.enrich` would."""
+    inputs = {"embedding": place / VECTORS.name, "table": place / CITIES.name}
+    return {
+        **made_with(version("vecfill")),
+        "options": {
+            "method": str(run.setting),
+            "match": run.matches.level,
+            "folds": FOLDS,
+            **{name: value for name, value in options.items() if name != "matches"},
+        },
+        "inputs": {role: Fingerprint(path).result() for role, path in inputs.items()},
+        "output": str(enriched),
+        "format": "word2vec-binary",
+        "counts": {
+            "entities": len(run.domain),
+            "known": len(run.known),
+            "imputed": len(run.embedding),
+            "words_before": proof.n_known,
+            "added": proof.n_added,
+            "words_after": proof.n_known + proof.n_added,
+        },
+    }
 
 
 def _indented(text: str) -> str:

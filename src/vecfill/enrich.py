@@ -109,7 +109,8 @@ def enrich(
     format, member
         As in `read_embedding`.
     report
-        Where to write a page about the run.
+        Where to write a page about the run. It shows what the manifest holds, also if none is
+        written.
     manifest
         Whether to write `OUTPUT.manifest.json`: versions, options, hashes of inputs, counts.
     overwrite
@@ -159,7 +160,7 @@ def enrich(
         hashed = {
             role: stack.enter_context(Fingerprint(path))
             for role, path in files.items()
-            if manifest and isinstance(path, str | os.PathLike)
+            if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
         run = None
         if inputs.matches.unmatched:
@@ -209,7 +210,9 @@ def enrich(
         }
     if run is not None and report is not None:
         tell("Writing the report", 0, 0)
-    with _page(run, report, overwrite=overwrite):
+    # Without a manifest there need be no lasting result either: it may go to standard output.
+    shown = about if manifest else {**about, "output": done.output.name}
+    with _page(run, report, shown, overwrite=overwrite):
         size = Path(embedding).stat().st_size
         tell("Copying and appending", 0, size)
         append_rows(
@@ -321,18 +324,15 @@ def _notes(
 
 
 @contextmanager
-def _page(run: Run | None, report: PathOrName | None, *, overwrite: bool) -> Iterator[None]:
-    """Write the page first, since it may lack a package, and take it back if the rest fails."""
+def _page(
+    run: Run | None, report: PathOrName | None, manifest: Mapping[str, Any], *, overwrite: bool
+) -> Iterator[None]:
+    """Write the page first, and take it back if the rest fails."""
     if run is None or report is None:
         yield
         return
-    from vecfill.errors import MissingExtraError
-
     existed = Path(report).exists()
-    page = getattr(run, "report", None)
-    if page is None:
-        raise MissingExtraError("This version of vecfill writes no pages yet. Leave --report out.")
-    page(report, overwrite=overwrite)
+    run.report(report, manifest=manifest, overwrite=overwrite)
     try:
         yield
     except BaseException:

@@ -102,6 +102,7 @@ class Run:
         heldout: HeldoutReport | None = None,
         coordinates: Mapping[str, Sequence[float]] | np.ndarray | None = None,
         title: str = "Imputed vectors",
+        manifest: Mapping[str, Any] | None = None,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained HTML page on this run; `vecfill.views.report` tells more."""
@@ -109,7 +110,13 @@ class Run:
         from vecfill.views.report import write_report  # noqa: PLC0415
 
         write_report(
-            self, path, heldout=heldout, coordinates=coordinates, title=title, overwrite=overwrite
+            self,
+            path,
+            heldout=heldout,
+            coordinates=coordinates,
+            title=title,
+            manifest=manifest,
+            overwrite=overwrite,
         )
 
     def to_dict(self) -> dict[str, Any]:

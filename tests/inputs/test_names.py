@@ -144,6 +144,7 @@ def test_an_alias_to_a_word_that_is_absent_is_reported_and_nothing_is_guessed():
 def test_an_alias_of_no_entity_is_reported():
     report = match_names(["IBM"], ["ibm"], aliases={"Googel": "google"}, exclude=["Vissa"])
     assert report.unused_names == ("Googel", "Vissa")
+    assert any("2 names have an alias or are excluded" in note for note in report.notes)
 
 
 def test_an_entity_present_twice_through_aliases_is_refused(tmp_path):

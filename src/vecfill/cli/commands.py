@@ -37,7 +37,9 @@ def _print_version(is_asked: bool) -> None:
 def _program(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
     ] = False,
     _debug: Annotated[
         bool, typer.Option("--debug", help="Show where in the code an error arose.")
@@ -53,24 +55,32 @@ def impute(
     table: options.TableFile,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The enriched file; - is standard output.")
+        Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")
     ],
     method: options.MethodOption = None,
     reading: options.Reading,
     setting: options.OneSetting,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a page about it.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write an HTML page about the run.")
+    ] = None,
     min_confidence: Annotated[
         float | None,
         typer.Option(
-            "--min-confidence", min=-1.0, max=1.0, metavar="C", help="Leave out what is below."
+            "--min-confidence",
+            min=-1.0,
+            max=1.0,
+            metavar="C",
+            help="Leave out entities of lower confidence.",
         ),
     ] = None,
     level: Annotated[
         float,
-        typer.Option("--level", min=0.01, max=0.999, metavar="P", help="Of the lower bounds."),
+        typer.Option(
+            "--level", min=0.01, max=0.999, metavar="P", help="How often lower bounds are to hold."
+        ),
     ] = 0.9,
     calibrate_norms: Annotated[
-        bool, typer.Option("--calibrate-norms", help="Give vectors the lengths of known ones.")
+        bool, typer.Option("--calibrate-norms", help="Give new vectors lengths as known ones have.")
     ] = False,
     manifest: Annotated[
         bool, typer.Option(help="Write OUTPUT.manifest.json: how the result was made.")
@@ -127,7 +137,7 @@ def evaluate(
     table: options.TableFile,
     *,
     folds: Annotated[
-        int, typer.Option("--folds", min=2, metavar="N", help="Parts that are hidden in turn.")
+        int, typer.Option("--folds", min=2, metavar="N", help="Known rows are hidden in N parts.")
     ] = 5,
     reading: options.Reading,
     seed: options.SeedOption = 0,
@@ -160,7 +170,9 @@ def evaluate(
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="An entity that was imputed.")],
+    word: Annotated[
+        str, typer.Argument(metavar="WORD", help="An entity of TABLE that EMBEDDING lacks.")
+    ],
     *,
     n: Annotated[
         int, typer.Option("-n", min=1, metavar="N", help="How many known entities to show.")
@@ -202,7 +214,8 @@ def match_command(
     table: options.TableFile,
     *,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a CSV file instead.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write CSV here, not a table to the screen."),
     ] = None,
     reading: options.Reading,
     overwrite: options.OverwriteOption = False,
@@ -234,8 +247,8 @@ def match_command(
 
 @app.command()
 def verify(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL")],
-    enriched: Annotated[Path, typer.Argument(metavar="ENRICHED")],
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file as it was.")],
+    enriched: Annotated[Path, typer.Argument(metavar="ENRICHED", help="The file with added rows.")],
     format: options.FormatOption = None,  # noqa: A002
     member: options.MemberOption = None,
     json: options.JsonOption = False,
@@ -272,13 +285,14 @@ def verify(
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="- is standard output.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file of word vectors.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to; - is standard output.")],
     source_format: Annotated[
         options.FormatName | None, typer.Option("--from", help="The format of IN, if in doubt.")
     ] = None,
     target_format: Annotated[
-        options.FormatName | None, typer.Option("--to", help="The format of OUT; else its suffix.")
+        options.FormatName | None,
+        typer.Option("--to", help="The format of OUT; if not given, its suffix tells."),
     ] = None,
     member: options.MemberOption = None,
     overwrite: options.OverwriteOption = False,

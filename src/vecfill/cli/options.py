@@ -20,66 +20,114 @@ FormatName = Literal[
 ]  # fmt: skip
 
 EmbeddingFile = Annotated[
-    Path, typer.Argument(metavar="EMBEDDING", help="A file of word vectors: word2vec, GloVe, ...")
+    Path,
+    typer.Argument(
+        metavar="EMBEDDING",
+        help="A file of word vectors, of any size: word2vec, GloVe, fastText, ...",
+    ),
 ]
 TableFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLE", help="What describes the entities: CSV, TSV, Parquet, or word vectors."
+        metavar="TABLE",
+        help="What describes the entities, a row each: CSV, TSV, Parquet, or word vectors.",
     ),
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--key", metavar="COLUMN", help="The column of entity names; else the first."),
+    typer.Option(
+        "--key",
+        metavar="COLUMN",
+        help="The column that names the entities; if not given, the first.",
+    ),
 ]
-KindOption = Annotated[Kind, typer.Option("--kind", help="What TABLE holds.")]
+KindOption = Annotated[
+    Kind,
+    typer.Option(
+        "--kind",
+        help="What TABLE holds: columns that describe, word vectors, a square matrix, or a graph.",
+    ),
+]
 MatchOption = Annotated[
     Literal["exact", "case", "loose"],
-    typer.Option("--match", help="How far a name may differ from its word."),
+    typer.Option(
+        "--match",
+        help="How far a name may differ from its word: not at all, in case, or loosely (also in "
+        "separators, accents, legal suffixes).",
+    ),
 ]
 AliasesOption = Annotated[
     Path | None,
-    typer.Option("--aliases", metavar="FILE", help="A CSV file of two columns: entity, word."),
+    typer.Option(
+        "--aliases",
+        metavar="FILE",
+        help="A CSV file of two columns, entity and word, for names that matching cannot tie.",
+    ),
 ]
 ExcludeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--exclude",
         metavar="NAME|FILE",
-        help="An entity whose word is another thing, or a file of such, one a line.",
+        help="An entity to take as unknown, since the word of its name means another thing; or a "
+        "file of such, one a line.",
     ),
 ]
 StandardizeOption = Annotated[
-    bool, typer.Option("--standardize", help="Give numeric columns mean 0 and variance 1.")
+    bool,
+    typer.Option(
+        "--standardize",
+        help="Give numeric columns mean 0 and variance 1, so that units do not matter.",
+    ),
 ]
 CategoricalOption = Annotated[
     list[str] | None,
-    typer.Option("--categorical", metavar="COLUMN", help="A column to take as categories."),
+    typer.Option(
+        "--categorical", metavar="COLUMN", help="A column whose numbers are codes of categories."
+    ),
 ]
 IgnoreOption = Annotated[
     list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column to leave out.")
 ]
 EncodingOption = Annotated[
-    str, typer.Option("--encoding", metavar="NAME", help="How a text table is encoded.")
+    str,
+    typer.Option(
+        "--encoding", metavar="NAME", help="How a CSV or TSV table is encoded, such as latin-1."
+    ),
 ]
 SeparatorOption = Annotated[
     str | None,
-    typer.Option("--separator", metavar="CHAR", help="What stands between cells of a text table."),
+    typer.Option(
+        "--separator",
+        metavar="CHAR",
+        help="What stands between cells of a text table, such as ; or tab. If not "
+        "given, a comma or a tab, as the file tells.",
+    ),
 ]
 FormatOption = Annotated[
     FormatName | None,
-    typer.Option("--format", metavar="FORMAT", help="The format of EMBEDDING, if in doubt."),
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="The format of EMBEDDING; if not given, it is told by suffix and content.",
+    ),
 ]
 MemberOption = Annotated[
     str | None,
-    typer.Option("--member", metavar="NAME", help="Which file inside EMBEDDING, if that is a zip."),
+    typer.Option(
+        "--member", metavar="NAME", help="Which file to read, if EMBEDDING is a zip of several."
+    ),
 ]
 MethodOption = Annotated[
     Literal["auto", "paper"] | None,
-    typer.Option("--method", help="auto: the best on hidden known rows (default); or the paper's."),
+    typer.Option(
+        "--method",
+        help="auto, unless a setting is asked for: the best on hidden known rows. paper: the "
+        "paper to the letter.",
+    ),
 ]
 _HOW_ROWS = (
-    "Ask for one setting: rows as_given, standardized, unit_rows or "
+    "Ask for one setting, not for a choice: rows as_given, standardized, unit_rows or "
     "unit_rows_without_first_component."
 )
 PreparationOption = Annotated[
@@ -88,11 +136,21 @@ PreparationOption = Annotated[
 ]
 MinDegreeOption = Annotated[
     int | None,
-    typer.Option("--min-degree", min=1, metavar="N", help="Ask for one setting: neighbours."),
+    typer.Option(
+        "--min-degree",
+        min=1,
+        metavar="N",
+        help="Ask for one setting: how many neighbours a row has at least (8 in the paper).",
+    ),
 ]
 RidgeOption = Annotated[
     float | None,
-    typer.Option("--ridge", min=0.0, metavar="R", help="Ask for one setting: evenness of weights."),
+    typer.Option(
+        "--ridge",
+        min=0.0,
+        metavar="R",
+        help="Ask for one setting: how far weights are drawn to be even (0 in the paper).",
+    ),
 ]
 GammaOption = Annotated[
     float | None,
@@ -101,22 +159,41 @@ GammaOption = Annotated[
         min=0.0,
         max=1.0,
         metavar="G",
-        help="Ask for one setting: a trend, and this of its residual.",
+        help="Ask for one setting: a linear trend, and this share of what it misses.",
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Impute even if the domain says nothing, or is tiny.")
+    bool,
+    typer.Option(
+        "--force",
+        help="Impute even if TABLE says nothing about EMBEDDING, or too little is known to tell.",
+    ),
 ]
 OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a result that is there already.")
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace files that are there already; without it they are kept, and it ends.",
+    ),
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, metavar="N", help="Of what is left to chance.")
+    int,
+    typer.Option(
+        "--seed", min=0, metavar="N", help="Where chance begins: the same number, the same result."
+    ),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads; else all cores.")
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        metavar="N",
+        help="How many threads; if not given, all cores. The result is the same.",
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON, for programs, in place of text.")
+]
 
 
 @dataclass(frozen=True)

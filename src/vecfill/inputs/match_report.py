@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from vecfill.errors import InputError
+from vecfill.inputs.entities import listed
 
 How = Literal["exact", "case", "loose", "alias", "excluded", "none"]
 
@@ -92,9 +93,15 @@ class MatchReport:
             f"The alias of {entity!r}, {word!r}, is not in the vocabulary."
             for entity, word in self.missing_aliases
         ]
-        notes += [
-            f"{name!r} has an alias or is excluded, but is no entity." for name in self.unused_names
-        ]
+        # One list of exclusions may serve many tables: most of its names are of other ones.
+        if len(self.unused_names) == 1:
+            name = self.unused_names[0]
+            notes.append(f"{name!r} has an alias or is excluded, but is no entity.")
+        elif self.unused_names:
+            notes.append(
+                f"{len(self.unused_names):,} names have an alias or are excluded, but are no "
+                f"entities: {listed(self.unused_names)}."
+            )
         return tuple(notes)
 
     def require_matches(self) -> None:

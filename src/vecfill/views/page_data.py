@@ -6,7 +6,6 @@ in the order of their confidence, so that whatever is bounded is there for the b
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -17,10 +16,12 @@ from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
+from vecfill.manifest import made_with
 from vecfill.settings import Imputation, Setting
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.heldout import HeldoutReport
 from vecfill.trust.scores import RowScores, unit
+from vecfill.views.made import how_made
 
 MOST_EXPLAINED = 2000
 MOST_EXPLAINED_OF_MANY = 200
@@ -32,6 +33,7 @@ MOST_PRODUCTS = 5e10
 MOST_POINTS = 20_000
 MOST_MATCHES = 5000
 MOST_LISTED = 2000
+MOST_NOTES = 200
 N_NEAREST = 5
 N_CONTRIBUTORS = 8
 N_BINS = 20
@@ -93,18 +95,18 @@ def page_data(
     *,
     heldout: HeldoutReport | None = None,
     coordinates: Coordinates | None = None,
+    manifest: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return everything that the page of a run shows, as plain values."""
     order = _by_confidence(run)
     places = _places(run)[order]
     return {
         "version": version("vecfill"),
-        "python": platform.python_version(),
         "n_known": len(run.known),
         "n_imputed": len(run.embedding),
         "n_abstained": len(run.abstained),
         "n_dims": run.embedding.n_dims,
-        "domain": f"{len(run.domain)} entities, {len(run.domain.columns)} columns",
+        "domain": f"{len(run.domain):,} entities, {len(run.domain.columns):,} columns",
         "setting": run.setting.to_dict(),
         "setting_text": str(run.setting),
         "residual": float(run.imputation.relative_residual),
@@ -121,7 +123,8 @@ def page_data(
             for s in run.suspicious
         ],
         "abstained": [printable(name) for name in run.abstained[:MOST_LISTED]],
-        "notes": [printable(note) for note in run.notes],
+        "notes": [printable(note) for note in run.notes[:MOST_NOTES]],
+        "how": how_made(made_with(version("vecfill")) if manifest is None else manifest),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +13,7 @@ from vecfill.trust.heldout import HeldoutReport
 from vecfill.views.page_data import Coordinates, Reported, page_data
 
 STYLES = ("page.css",)
-SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "page.js")
+SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "made.js", "page.js")
 """In the order in which they need each other."""
 
 
@@ -23,6 +24,7 @@ def write_report(
     heldout: HeldoutReport | None = None,
     coordinates: Coordinates | None = None,
     title: str = "Imputed vectors",
+    manifest: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write the page of a run: one file, no network, light and dark.
@@ -43,10 +45,13 @@ def write_report(
         default the two leading principal components of the known vectors.
     title
         What the page is called.
+    manifest
+        How the result was made: `vecfill.enrich(...).manifest`, or the content of an
+        ``OUTPUT.manifest.json``. By default versions and the time, which need no files.
     overwrite
         Whether an existing file may be replaced.
     """
-    data = page_data(run, heldout=heldout, coordinates=coordinates)
+    data = page_data(run, heldout=heldout, coordinates=coordinates, manifest=manifest)
     data["title"] = title
     with atomic_output(path, overwrite=overwrite) as file:
         file.write(page(data).encode("utf-8"))

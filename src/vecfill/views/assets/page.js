@@ -34,6 +34,7 @@
   matchedNames();
   suspicions();
   facts();
+  drawMade(byId("made"), data.how);
   showTheme();
 
   function headline() {
@@ -237,11 +238,10 @@
       ["Method", data.setting_text], ["Domain", data.domain], ["Dimensions", String(data.n_dims)],
       ["Residual of the linear system", data.residual.toExponential(1)],
       ["Chance alone would do as well", p === null ? "not measured here" : p < 1e-12 ? "p < 1e-12" : `p = ${p.toPrecision(2)}`],
-      ["vecfill, Python", `${data.version || "?"}, ${data.python}`],
     ];
     card.append(el("dl", { class: "facts" }, pairs.flatMap(([label, value]) => [el("dt", { text: label }), el("dd", { text: value })])));
     if (data.notes.length) {
-      card.append(el("h3", { class: "gap", text: "Notes" }), el("ul", { class: "notes" }, data.notes.slice(0, 200).map((text) => el("li", { text: short(text) === text ? text : text.slice(0, 600) }))));
+      card.append(el("h3", { class: "gap", text: "Notes" }), el("ul", { class: "notes" }, data.notes.map((text) => el("li", { text: short(text) === text ? text : text.slice(0, 600) }))));
     }
     if (data.n_abstained) {
       const holder = el("div");
