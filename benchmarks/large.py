@@ -76,9 +76,12 @@ def growth(*, is_full: bool) -> dict:
     for n_rows in sizes:
         points.append(measured("vecfill", "made", n_rows, 100, 100, 0.5))
         p = points[-1]
-        print(f"  {n_rows:9,d} rows  CPU {p['cpu_s']:7.2f} s  {p['fit_mb']:6.0f} MB", flush=True)
-    exponents = {what: _exponent(points, what) for what in ("cpu_s", "fit_mb")}
-    print(f"  exponents: time {exponents['cpu_s']:.2f}, memory {exponents['fit_mb']:.2f}")
+        print(
+            f"  {n_rows:9,d} rows  CPU {p['cpu_s']:7.2f} s  {p['with_input_mb']:6.0f} MB",
+            flush=True,
+        )
+    exponents = {what: _exponent(points, what) for what in ("cpu_s", "with_input_mb")}
+    print(f"  exponents: time {exponents['cpu_s']:.2f}, memory {exponents['with_input_mb']:.2f}")
     if is_full:
         _draw(points, exponents)
     return {"points": points, "exponents": exponents}
@@ -94,9 +97,10 @@ def _draw(points: list[dict], exponents: dict[str, float]) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-    labels = (("cpu_s", "CPU time of a fit (s)"), ("fit_mb", "memory a fit adds (MB)"))
+    labels = (("cpu_s", "CPU time of a fit (s)"), ("with_input_mb", "memory of input and fit (MB)"))
     sizes = np.array([p["n_rows"] for p in points])
     for axis, (what, label) in zip(axes, labels, strict=True):
         values = np.array([p[what] for p in points])
@@ -105,6 +109,10 @@ def _draw(points: list[dict], exponents: dict[str, float]) -> None:
         axis.loglog(sizes, scale * sizes**power, color="0.7", label=f"rows to the {power:.2f}")
         axis.loglog(sizes, values, "o", color="C0", label="measured")
         axis.set(xlabel="rows", ylabel=label)
+        axis.set_xticks(sizes, [f"{size / 1000:g}k" for size in sizes])
+        for direction in (axis.xaxis, axis.yaxis):
+            direction.set_minor_formatter(NullFormatter())
+        axis.yaxis.set_major_formatter(ScalarFormatter())
         axis.grid(visible=True, which="major", alpha=0.3)
         axis.legend(frameon=False)
     FIGURES.mkdir(parents=True, exist_ok=True)

@@ -73,8 +73,9 @@ def authors_algorithm(rows, embedding, is_known, *, min_degree=8, tol=1e-4):
     left, right = tree_edges(distances)
     nearest = np.array([np.argsort(row)[1 : min_degree + 1] for row in distances])
     weights = nnls_weights(rows, lists_of(left, right, nearest, min_degree))
-    dense = weights.toarray()  # the authors keep the walk matrix dense
-    return power_iteration(dense, embedding, is_known, tol)
+    # The authors keep the matrix dense, and walk lazily: half of each step stays where it is.
+    lazy = 0.5 * (weights.toarray() + np.eye(len(rows)))
+    return power_iteration(lazy, embedding, is_known, tol)
 
 
 def composition(rows, embedding, is_known, *, min_degree=8, tol=1e-4):
