@@ -55,10 +55,12 @@ def real_rows(n_rows: int) -> np.ndarray | None:
     return np.load(cached, mmap_mode="r")[:n_rows].copy()
 
 
-def phrase_rows(n_rows: int) -> np.ndarray | None:
-    """As many rows as wanted without structure to speak of: words, then sums of two of them."""
+def variant_rows(n_rows: int) -> np.ndarray | None:
+    """As many rows as wanted that cells cannot prune: words, then words with noise, as variants."""
     words = real_rows(n_rows)
     if words is None or len(words) == n_rows:
         return words
-    first, second = np.random.default_rng(2).integers(0, len(words), (2, n_rows - len(words)))
-    return np.concatenate([words, words[first] + words[second]])
+    rows = words[np.arange(n_rows) % len(words)]
+    rng = np.random.default_rng(2)
+    rows[len(words) :] += 0.2 * rng.normal(size=(n_rows - len(words), words.shape[1]))
+    return rows

@@ -2,7 +2,7 @@
 
 ``python benchmarks/one_fit.py vecfill made 50000 300 300 0.5`` fits made rows, 50,000 x 300, with
 vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors,
-``phrases`` sums of two of them.
+``variants`` as many as wanted.
 ``sketch`` instead of ``vecfill`` runs the sketches in ``../shared/prototypes``, where they are.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data import made_embedding, made_rows, phrase_rows, real_rows
+from data import made_embedding, made_rows, real_rows, variant_rows
 from vecfill import LatentSemanticImputer
 
 SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
@@ -27,7 +27,7 @@ SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
 ROWS: dict[str, Callable[[int, int], np.ndarray | None]] = {
     "made": made_rows,
     "words": lambda n_rows, _: real_rows(n_rows),
-    "phrases": lambda n_rows, _: phrase_rows(n_rows),
+    "variants": lambda n_rows, _: variant_rows(n_rows),
 }
 
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
