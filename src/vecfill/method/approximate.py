@@ -17,7 +17,7 @@ from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.cell_neighbors import empty_lists, meet, query_blocks
 from vecfill.method.cells import MAX_WIDTH, Cells
-from vecfill.method.scans import push
+from vecfill.method.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
 
@@ -87,21 +87,6 @@ def _improve(points, first, last, old, listed_by, counts, values, indices):
                             push(kept, kept_indices, value, other)
 
 
-@compiled
-def _add_new(values, indices, other_values, other_indices):
-    """Add to each list what another has and it has not."""
-    n_rows, n_listed = values.shape
-    for row in range(n_rows):
-        for rank in range(n_listed):
-            if other_values[row, rank] <= values[row, -1]:
-                break
-            is_there = False
-            for place in range(n_listed):
-                is_there |= indices[row, place] == other_indices[row, rank]
-            if not is_there:
-                push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
-
-
 def _meet_ring(
     cells: Cells,
     ring: tuple[float, float],
@@ -155,7 +140,7 @@ def approximate_candidates(
     inner, outer = 0.0, max(float(FIRST_MET), 2.0 * n_listed)
     while True:
         _meet_ring(cells, (inner, outer), met, n_jobs)
-        _add_new(values, indices, *met)
+        merge_lists(values, indices, *met)
         for n_passes in range(N_PASSES + 1):
             if n_passes:
                 _one_pass(cells, values, indices, n_jobs)

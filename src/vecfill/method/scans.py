@@ -103,13 +103,18 @@ def scan_outside(products, mine, theirs, first_column, values, indices):
 
 @compiled
 def merge_lists(values, indices, other_values, other_indices):
-    """Merge another thread's lists into these."""
+    """Merge other lists into these; what is in both stays once."""
     n_rows, n_listed = values.shape
     for row in range(n_rows):
         for rank in range(n_listed):
-            if other_values[row, rank] <= values[row, -1]:
+            value, index = other_values[row, rank], other_indices[row, rank]
+            if value <= values[row, -1]:
                 break
-            push(values[row], indices[row], other_values[row, rank], other_indices[row, rank])
+            is_there = False
+            for place in range(n_listed):
+                is_there |= indices[row, place] == index
+            if not is_there:
+                push(values[row], indices[row], value, index)
 
 
 @compiled
