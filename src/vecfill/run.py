@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
+from vecfill._blas import one_blas_thread
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, NoSignalError
 from vecfill.inputs.files import Progress, quiet
@@ -30,6 +31,7 @@ from vecfill.trust.confidence import (
 from vecfill.trust.heldout import HeldoutReport, evaluate_rows
 
 
+@one_blas_thread()
 def impute(
     table: Any,
     embedding: Embedding,
@@ -122,6 +124,7 @@ def impute(
     )
 
 
+@one_blas_thread()
 def evaluate(
     table: Any,
     embedding: Embedding,

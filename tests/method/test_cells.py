@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.method.test_graph import edges_of
 from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
 from vecfill.method import cell_neighbors, graph, neighbors
+from vecfill.method.cell_search import radius_of
 from vecfill.method.cells import cells_of
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.neighbors import exact_neighbors
@@ -47,13 +48,15 @@ def test_no_row_is_nearer_than_the_bound_of_its_cell(kind, n_rows, n_features, d
     cells = cells_of(rows)
     distances = np.sqrt(brute_force(rows)[np.ix_(cells.order, cells.order)])
     np.fill_diagonal(distances, 0.0)
-    every = np.arange(cells.n_cells)
+    radii = np.vectorize(radius_of, otypes=[np.float32])
     for cell in range(cells.n_cells):
         block = slice(cells.starts[cell], cells.starts[cell + 1])
-        leans = cells.leans_of(cells.lift.swapped(block), cell, None)
+        leans = cells.lift.swapped(block) @ cells.centres.T
+        leans -= leans[:, [cell]]
         nearest = np.minimum.reduceat(distances[block], cells.starts[:-1], axis=1)
-        at_most = cells.radii(nearest.ravel() ** 2).reshape(nearest.shape) * cells.gaps[cell]
-        assert (cells.limits(cell, every) - leans <= at_most).all()
+        at_most = radii(nearest**2, cells.diameter) * cells.gaps[cell]
+        assert (cells.limits[cell] - leans <= at_most).all()
+        assert (leans.max(axis=0) <= -cells.limits[:, cell]).all()
 
 
 @given(n_neighbors=st.integers(1, 12), **awkward)

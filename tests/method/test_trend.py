@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_limits
 
 from vecfill.method.trend import linear_trend, reduced
 
@@ -30,6 +31,17 @@ def test_residuals_are_those_of_a_map_fitted_without_the_row(n_known, n_features
     whole = Ridge(alpha=trend.alpha).fit(coordinates[:n_known], embedding[:n_known])
     expected = whole.predict(coordinates).reshape(trend.values.shape)
     np.testing.assert_allclose(trend.values, expected, atol=1e-6)
+
+
+def test_the_number_of_blas_threads_changes_no_bit():
+    rng = np.random.default_rng(0)
+    rows, embedding = rng.normal(size=(900, 300)), rng.normal(size=(900, 50))
+    is_known = np.arange(900) % 2 == 0
+    values = []
+    for n_blas_threads in (1, 2):
+        with threadpool_limits(n_blas_threads):
+            values.append(linear_trend(reduced(rows), embedding, is_known).values)
+    np.testing.assert_array_equal(*values)
 
 
 def test_noise_is_not_taken_for_a_trend():

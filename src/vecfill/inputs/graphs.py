@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
+from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.entities import listed
@@ -144,6 +145,7 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
     return Edges(tuple(nodes), csr_array(half + half.T), tuple(notes))
 
 
+@one_blas_thread()
 def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return vectors of the nodes of a graph and notes; `weights` is symmetric, without loops.
 

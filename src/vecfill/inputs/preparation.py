@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
 
@@ -79,6 +80,7 @@ def unit_rows(domain: Matrix) -> Matrix:
     return exact.astype(domain.dtype)
 
 
+@one_blas_thread()
 def unit_rows_without_first_component(domain: Matrix) -> Matrix:
     """Return unit rows after the first principal component has been taken out of the columns.
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_neighbors import empty_lists, meet, query_blocks
-from vecfill.method.cells import MAX_WIDTH, Cells
+from vecfill.method.cell_neighbors import empty_lists
+from vecfill.method.cell_search import search_cells
+from vecfill.method.cells import Cells
 from vecfill.method.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
@@ -94,20 +95,9 @@ def _meet_ring(
     n_jobs: int | None,
 ) -> None:
     """Compare each row with the cells around its own that begin within a ring, counted in rows."""
-    sizes = np.diff(cells.starts)
-
-    def search(query: tuple[int, slice]) -> None:
-        cell, block = query
-        nearest = np.argsort(cells.gaps[cell], kind="stable")
-        before = np.cumsum(sizes[nearest]) - sizes[nearest]
-        chosen = nearest[(before >= ring[0]) & (before < ring[1])]
-        if chosen.size:
-            swapped = cells.lift.swapped(block)
-            buffer = np.empty(len(swapped) * MAX_WIDTH, np.float32)
-            positions = np.arange(block.start, block.stop)
-            meet(cells, swapped, positions, np.sort(chosen), lists, buffer)
-
-    parallel_map(search, query_blocks(cells), n_jobs=n_jobs)
+    positions = np.arange(cells.order.size, dtype=np.int32)
+    options = {"n_first": cells.n_cells, "n_next": 0, "ring": ring}
+    search_cells(cells, positions, lists, **options, n_jobs=n_jobs)
 
 
 def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> None:

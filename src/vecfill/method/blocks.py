@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TypeVar
 
 import joblib
-from threadpoolctl import ThreadpoolController
 
+from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 
 Item = TypeVar("Item")
@@ -53,12 +52,6 @@ def n_threads(n_jobs: int | None) -> int:
     return joblib.effective_n_jobs(n_jobs) if n_jobs < 0 else n_jobs
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    # Finding the libraries takes milliseconds, and they stay where they are.
-    return ThreadpoolController()
-
-
 def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], *, n_jobs: int | None = None
 ) -> list[Result]:
@@ -71,7 +64,7 @@ def parallel_map(
     """
     items = list(items)
     n_workers = min(n_threads(n_jobs), len(items))
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_workers <= 1:
             return [function(item) for item in items]
         with ThreadPoolExecutor(n_workers) as pool:

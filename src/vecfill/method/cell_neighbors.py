@@ -1,16 +1,11 @@
-"""Candidates for nearest rows by cells: each cell asks near cells first, then those it must.
-
-A row first meets the nearest cells. The worst candidate it then keeps is a radius, and only
-cells that can hold a row within the radius are met next, nearest first, while the radius shrinks.
-"""
+"""Candidates for nearest rows by cells, and how many pairs that looks at."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cells import MAX_WIDTH, Cells, next_cells
-from vecfill.method.scans import scan_rows
+from vecfill.method.cell_search import search_cells
+from vecfill.method.cells import Cells
 
 N_FIRST = 8
 """Cells met before any bound is asked for: a radius must come from somewhere."""
@@ -18,63 +13,8 @@ N_FIRST = 8
 N_NEXT = 16
 """Cells met in the first batch after a bound; each batch doubles, so that batches stay few."""
 
-QUERIES = 1024
-"""Most rows of a cell that search together."""
-
 N_PROBES = 8
 """Cells that search before all others, to see whether bounds prune."""
-
-
-def query_blocks(cells: Cells) -> list[tuple[int, slice]]:
-    """Cut every cell in blocks of positions that search together, the largest cells first."""
-    by_size = np.argsort(-np.diff(cells.starts), kind="stable")
-    return [
-        (int(cell), slice(int(cells.starts[cell]) + b.start, int(cells.starts[cell]) + b.stop))
-        for cell in by_size
-        for b in row_blocks(int(cells.starts[cell + 1] - cells.starts[cell]), QUERIES)
-    ]
-
-
-def meet(
-    cells: Cells,
-    swapped: np.ndarray,
-    positions: np.ndarray,
-    chosen: np.ndarray,
-    lists: tuple[np.ndarray, np.ndarray],
-    buffer: np.ndarray,
-) -> int:
-    """Let rows keep the best of the chosen cells, ascending; return how many pairs that took."""
-    n_met = 0
-    for run in cells.runs(chosen):
-        width = run.stop - run.start
-        products = buffer[: len(swapped) * width].reshape(len(swapped), width)
-        np.matmul(swapped, cells.lift.points[run].T, out=products)
-        scan_rows(products, positions, run.start, *lists)
-        n_met += products.size
-    return n_met
-
-
-def _search(cells: Cells, cell: int, block: slice, lists: tuple[np.ndarray, np.ndarray]) -> int:
-    """Find all candidates of one block of a cell; return how many pairs that took."""
-    values = lists[0]
-    positions = np.arange(block.start, block.stop)
-    swapped = cells.lift.swapped(block)
-    buffer = np.empty(len(swapped) * MAX_WIDTH, np.float32)
-    gaps = cells.gaps[cell]
-    first = np.sort(np.argsort(gaps, kind="stable")[:N_FIRST])
-    n_met = meet(cells, swapped, positions, first, lists, buffer)
-    leans = cells.leans_of(swapped, cell, None)
-    limits = cells.limits(cell, np.arange(cells.n_cells))
-    is_open = np.ones(cells.n_cells, np.uint8)
-    is_open[first] = 0
-    n_next = N_NEXT
-    while True:
-        radii = cells.radii(-2.0 * values[block, -1].astype(np.float64))
-        chosen, some = next_cells(leans, limits, gaps, radii, is_open, n_next)
-        if chosen.size == 0:
-            return n_met
-        n_met += meet(cells, swapped[some], positions[some], chosen, lists, buffer)
-        n_next *= 2
 
 
 def empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,12 +28,12 @@ def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: int | None = None) ->
 
     A few cells search and are measured; what they find is thrown away.
     """
-    n_rows = cells.order.size
-    lists = empty_lists(n_rows, n_listed)
-    blocks = query_blocks(cells)
-    probes = blocks[:: max(1, len(blocks) // N_PROBES)][:N_PROBES]
-    n_met = sum(parallel_map(lambda query: _search(cells, *query, lists), probes, n_jobs=n_jobs))
-    return n_met / (n_rows * sum(block.stop - block.start for _, block in probes))
+    by_size = np.argsort(np.diff(cells.starts), kind="stable")
+    probes = np.sort(by_size[:: max(1, cells.n_cells // N_PROBES)][:N_PROBES])
+    spans = zip(cells.starts[probes], cells.starts[probes + 1], strict=True)
+    positions = np.concatenate([np.arange(*span, dtype=np.int32) for span in spans])
+    _, n_met = _searched(cells, positions, n_listed, n_jobs)
+    return n_met / (cells.order.size * positions.size)
 
 
 def candidates_by_cells(
@@ -103,6 +43,14 @@ def candidates_by_cells(
 
     Nothing nearer than the last candidate is missed, but for the error of the products.
     """
-    lists = empty_lists(cells.order.size, n_listed)
-    parallel_map(lambda query: _search(cells, *query, lists), query_blocks(cells), n_jobs=n_jobs)
-    return lists
+    positions = np.arange(cells.order.size, dtype=np.int32)
+    return _searched(cells, positions, n_listed, n_jobs)[0]
+
+
+def _searched(
+    cells: Cells, positions: np.ndarray, n_listed: int, n_jobs: int | None
+) -> tuple[tuple[np.ndarray, np.ndarray], int]:
+    """Return the candidates of these positions, and how many pairs were looked at."""
+    lists = empty_lists(positions.size, n_listed)
+    n_met = search_cells(cells, positions, lists, n_first=N_FIRST, n_next=N_NEXT, n_jobs=n_jobs)
+    return lists, n_met

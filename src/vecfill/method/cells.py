@@ -8,12 +8,11 @@ for every rounding, so skipping a cell never loses a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill._blas import one_blas_thread
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.distances import Lifted, lifted
 
@@ -46,13 +45,19 @@ class Cells:
     lift: Lifted
     """The rows by position, lifted for 32-bit products."""
     centres: np.ndarray
-    """(n_features, n_cells) what the planes between cells are made of."""
+    """(n_cells, n_features + 2) the centres, with two zeros, so that lifted rows can meet them."""
     gaps: np.ndarray
     """(n_cells, n_cells) distances of centres, rounded up."""
-    leans: np.ndarray
-    """``leans[s, t]``: how far the rows of s lean to t, the largest ``row @ (c_t - c_s)``."""
-    sizes: np.ndarray
-    """(n_cells, 2) the largest length of a row, and the length of the centre."""
+    limits: np.ndarray
+    """What the lean of a row of s to t, ``row @ (c_t - c_s)``, is compared with.
+
+    A row of s at distance r from some row of t has ``limits[s, t] - lean <= r * gaps[s, t]``, and
+    ``-limits[t, s]`` is at least the largest lean. All rounding is allowed for.
+    """
+    nearest: np.ndarray
+    """(n_cells, n_cells) all cells, those with the nearest centres first."""
+    diameter: float
+    """No two rows are farther apart than this."""
 
     @property
     def n_cells(self) -> int:
@@ -62,81 +67,6 @@ class Cells:
     def cell_of(self, positions: np.ndarray) -> np.ndarray:
         """Return the cell that each position lies in."""
         return np.searchsorted(self.starts, positions, side="right") - 1
-
-    def runs(self, chosen: np.ndarray) -> Iterator[slice]:
-        """Cut the positions of ascending cells in slices of neighbouring cells, none too wide."""
-        breaks = np.flatnonzero(np.diff(chosen) > 1)
-        firsts = chosen[np.concatenate([[0], breaks + 1])]
-        lasts = chosen[np.concatenate([breaks, [chosen.size - 1]])]
-        for start, stop in zip(self.starts[firsts], self.starts[lasts + 1], strict=True):
-            for block in row_blocks(int(stop - start), MAX_WIDTH):
-                yield slice(int(start) + block.start, int(start) + block.stop)
-
-    def limits(self, cell: int, others: np.ndarray) -> np.ndarray:
-        """Return what a row's lean to each other cell is compared with, all rounding allowed for.
-
-        A row of `cell` at distance r from some row of ``others[t]`` has
-        ``limits[t] - lean <= r * gaps[cell, others[t]]``.
-        """
-        lengths = self.sizes[cell, 0] + self.sizes[others, 0]
-        centres = self.sizes[cell, 1] + self.sizes[others, 1]
-        n_features = self.lift.n_features
-        # Two products of n terms, the subtraction, the comparison, and rounding of centred rows.
-        slack = (1.02 * n_features + 32) * UNIT * lengths * centres
-        tiny = 16 * n_features * float(np.finfo(np.float32).tiny)
-        limits = -self.leans[others, cell].astype(np.float64) - slack - tiny
-        return np.nextafter(limits.astype(np.float32), np.float32(-np.inf))
-
-    def leans_of(self, swapped: np.ndarray, cell: int, others: np.ndarray | None) -> np.ndarray:
-        """Return how far rows of `cell` lean to each other cell: ``row @ (c_t - c_cell)``."""
-        n_features = self.lift.n_features
-        centres = self.centres if others is None else self.centres[:, others]
-        leans = swapped[:, :n_features] @ centres
-        leans -= (swapped[:, :n_features] @ self.centres[:, cell])[:, None]
-        return leans
-
-    def radii(self, squared: np.ndarray) -> np.ndarray:
-        """Return distances for comparison with the bounds, rounded up and never infinite."""
-        # No two rows are farther apart than this, and infinity times a gap of zero is no number.
-        diameter = 2.1 * float(self.sizes[:, 0].max())
-        with np.errstate(over="ignore"):
-            distances = np.sqrt(np.maximum(squared, 0.0)) * (1.0 + 16 * UNIT)
-        return np.minimum(distances, diameter).astype(np.float32) + np.float32(1e-30)
-
-
-@compiled
-def _cells_needed(leans, limits, gaps, radii, is_open, needs):
-    """Write which open cells each row may have a near row in; count the rows of each cell."""
-    n_rows, n_cells = leans.shape
-    counts = np.zeros(n_cells, np.int32)
-    for row in range(n_rows):
-        radius = radii[row]
-        for t in range(n_cells):
-            is_needed = np.uint8(limits[t] - leans[row, t] <= radius * gaps[t]) & is_open[t]
-            needs[row, t] = is_needed
-            counts[t] += is_needed
-    return counts
-
-
-def next_cells(
-    leans: np.ndarray,
-    limits: np.ndarray,
-    gaps: np.ndarray,
-    radii: np.ndarray,
-    is_open: np.ndarray,
-    n_next: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest open cells that rows need, at most `n_next`, and those rows; close them.
-
-    Rows that need none of these cells are spared; often a few outliers need most.
-    """
-    needs = np.empty(leans.shape, np.uint8)
-    chosen = np.flatnonzero(_cells_needed(leans, limits, gaps, radii, is_open, needs))
-    if chosen.size > n_next:
-        chosen = np.sort(chosen[np.argsort(gaps[chosen], kind="stable")[:n_next]])
-    is_open[chosen] = 0
-    some = np.flatnonzero(needs[:, chosen].any(axis=1))
-    return chosen, some if some.size <= 0.7 * len(needs) else np.arange(len(needs))
 
 
 def _evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:
@@ -201,6 +131,19 @@ def _gaps(centres: np.ndarray) -> np.ndarray:
     return np.nextafter(gaps.astype(np.float32), np.float32(np.inf))
 
 
+def _limits(
+    leans: np.ndarray, lengths: np.ndarray, centres: np.ndarray, n_features: int
+) -> np.ndarray:
+    """Return `Cells.limits` from the largest leans, row lengths and lengths of the centres."""
+    # Two products of n terms, the subtraction, the comparison, and rounding of centred rows.
+    slack = (1.02 * n_features + 32) * UNIT * np.add.outer(lengths, lengths)
+    slack *= np.add.outer(centres, centres)
+    tiny = 16 * n_features * float(np.finfo(np.float32).tiny)
+    limits = (-leans.T - slack - tiny).astype(np.float32)
+    return np.nextafter(limits, np.float32(-np.inf), out=limits)
+
+
+@one_blas_thread()
 def cells_of(rows: np.ndarray, *, n_jobs: int | None = None) -> Cells:
     """Group dense rows in about ``2 sqrt(n_rows)`` cells by k-means.
 
@@ -244,7 +187,9 @@ def cells_of(rows: np.ndarray, *, n_jobs: int | None = None) -> Cells:
             np.maximum(leans[cell], some.max(axis=0), out=leans[cell])
 
     parallel_map(lean, range(n_cells), n_jobs=n_jobs)
-    sizes = np.empty((n_cells, 2))
-    sizes[:, 0] = np.maximum.reduceat(lift.lengths, starts[:-1]) * (1.0 + 8 * UNIT)
-    sizes[:, 1] = np.linalg.norm(centres.astype(np.float64), axis=1)
-    return Cells(order, starts, lift, centre_columns, _gaps(centres), leans, sizes)
+    lengths = np.maximum.reduceat(lift.lengths, starts[:-1]) * (1.0 + 8 * UNIT)
+    limits = _limits(leans, lengths, np.linalg.norm(centres.astype(np.float64), axis=1), n_features)
+    gaps = _gaps(centres)
+    nearest = np.argsort(gaps, axis=1, kind="stable").astype(np.int32)
+    padded = np.pad(centres, ((0, 0), (0, 2)))
+    return Cells(order, starts, lift, padded, gaps, limits, nearest, 2.1 * float(lengths.max()))

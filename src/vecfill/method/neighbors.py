@@ -29,7 +29,7 @@ from vecfill.method.distances import (
     pair_distances,
     product_error,
 )
-from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
+from vecfill.method.scans import merge_lists, rank_exactly, scan, scan_columns
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,7 @@ def _candidates_by_tiles(
         values = np.full((n_rows, n_listed), -np.inf, lift.points.dtype)
         indices = np.full((n_rows, n_listed), -1, np.int32)
         buffer = np.empty(TILE * TILE, lift.points.dtype)
+        everyone = np.arange(n_rows, dtype=np.int32)
         while (columns := next_block()) is not None:
             swapped = lift.swapped(columns).T
             width = columns.stop - columns.start
@@ -87,8 +88,8 @@ def _candidates_by_tiles(
                 height = rows.stop - rows.start
                 products = buffer[: height * width].reshape(height, width)
                 np.matmul(lift.points[rows], swapped, out=products)
-                row_ids = np.arange(rows.start, rows.stop)
-                scan_rows(products, row_ids, columns.start, values, indices)
+                ids = (everyone[rows], everyone[columns])
+                scan(products, *ids, everyone, everyone, values, indices)
                 if rows.start != columns.start:
                     scan_columns(products, rows.start, columns.start, values, indices)
         return values, indices

@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import (
 )
 from scipy.sparse.linalg import splu
 
+from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
 from vecfill.method.blocks import parallel_map, row_blocks
 from vecfill.method.krylov import GaussSeidel, Preconditioner, solve_columns
@@ -124,6 +125,7 @@ def _relative_residual(on_unknown: csr_array, right: np.ndarray, vectors: np.nda
     return float((rest / scale).max(initial=0.0))
 
 
+@one_blas_thread()
 def propagate(
     weights: csr_array,
     embedding: EmbeddingVectors,

@@ -45,20 +45,24 @@ def _has_larger_than_each(chunk, worst):
 
 
 @compiled
-def scan_rows(products, row_ids, first_column, values, indices):
-    """Keep the best columns of each row of a tile; a row never keeps itself."""
-    n_rows, n_columns = products.shape
-    for row in range(n_rows):
-        mine = row_ids[row]
-        me = mine - first_column
-        kept, kept_indices = values[mine], indices[mine]
+def scan(products, rows, columns, mine, theirs, values, indices):
+    """Keep the best columns of each row of a tile that belong to another component.
+
+    The tile is of `rows`, which lists and `mine` are indexed by, and of `columns`, which are kept
+    and which `theirs` is indexed by. Where every row is its own component, none keeps itself.
+    """
+    n_columns = columns.size
+    for place in range(rows.size):
+        row = rows[place]
+        kept, kept_indices = values[row], indices[row]
         worst = kept[-1]
         for start in range(0, n_columns, CHUNK):
             stop = min(start + CHUNK, n_columns)
-            if stop - start < CHUNK or _has_larger(products[row, start : start + CHUNK], worst):
-                for column in range(start, stop):
-                    if products[row, column] > worst and column != me:
-                        push(kept, kept_indices, products[row, column], first_column + column)
+            if stop - start < CHUNK or _has_larger(products[place, start : start + CHUNK], worst):
+                for t in range(start, stop):
+                    value = products[place, t]
+                    if value > worst and theirs[columns[t]] != mine[row]:
+                        push(kept, kept_indices, value, columns[t])
                         worst = kept[-1]
 
 
@@ -79,26 +83,6 @@ def scan_columns(products, first_row, first_column, values, indices):
                         target = first_column + start + t
                         push(values[target], indices[target], chunk[t], first_row + row)
                         worst[t] = values[target, -1]
-
-
-@compiled
-def scan_outside(products, mine, theirs, first_column, values, indices):
-    """Keep the best columns of each row of a tile that belong to another component.
-
-    Lists belong to the rows of the tile. They begin with the least product worth keeping.
-    """
-    n_rows, n_columns = products.shape
-    for row in range(n_rows):
-        kept, kept_indices = values[row], indices[row]
-        worst = kept[-1]
-        for start in range(0, n_columns, CHUNK):
-            stop = min(start + CHUNK, n_columns)
-            if stop - start < CHUNK or _has_larger(products[row, start : start + CHUNK], worst):
-                for column in range(start, stop):
-                    value = products[row, column]
-                    if value > worst and theirs[column] != mine[row]:
-                        push(kept, kept_indices, value, first_column + column)
-                        worst = kept[-1]
 
 
 @compiled

@@ -8,14 +8,16 @@ the error of the products leaves a doubt are searched once more in 64 bits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import issparse
 
 from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_neighbors import N_NEXT, QUERIES
-from vecfill.method.cells import MAX_WIDTH, Cells, next_cells
+from vecfill.method.cell_search import Components, search_cells
+from vecfill.method.cells import MAX_WIDTH, Cells
 from vecfill.method.distances import (
     DistanceBlock,
     Lifted,
@@ -26,13 +28,19 @@ from vecfill.method.distances import (
     product_error,
 )
 from vecfill.method.neighbors import TILE, Neighbors, careful_blocks
-from vecfill.method.scans import scan_outside
+from vecfill.method.scans import scan
 
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
 
 N_NEAR = 2
 """Cells looked at for a first edge, which makes a bound for the search that proves."""
+
+N_NEXT = 8
+"""Cells met in the first batch of the search that proves."""
+
+DECIDED_AT_ONCE = 8192
+"""Queries whose candidates are decided between together."""
 
 
 @dataclass(frozen=True)
@@ -62,42 +70,39 @@ def first_edges(
 
 
 class _Kept:
-    """The candidates that a block of queries keeps, and what the products can miss."""
+    """The candidates that queries keep, and what the products can miss."""
 
     def __init__(self, lift: Lifted, places: np.ndarray, bounds: np.ndarray) -> None:
         relative, absolute = product_error(lift.n_features, np.float32)
         with np.errstate(over="ignore"):
             partner = 0.5 * (lift.lengths[places] + np.sqrt(bounds)) ** 2
         partner = np.minimum(partner, lift.half_squares.max())
-        self.error = relative * (lift.half_squares[places] + partner) + absolute
-        floor = np.nextafter(-0.5 * (bounds + self.error), -np.inf).astype(np.float32)
+        self.errors = relative * (lift.half_squares[places] + partner) + absolute
+        floor = np.nextafter(-0.5 * (bounds + self.errors), -np.inf).astype(np.float32)
         floor = np.nextafter(floor, np.float32(-np.inf))
         self.values = np.repeat(floor[:, None], N_KEPT, axis=1)
-        self.indices = np.full(self.values.shape, -1, np.int64)
+        self.indices = np.full(self.values.shape, -1, np.int32)
 
-    def shortest_at_most(self) -> float:
-        """Return a squared length that the shortest edge of all these queries does not exceed."""
-        has_any = self.indices[:, 0] >= 0
-        shortest = -2.0 * self.values[has_any, 0].astype(np.float64) + self.error[has_any]
-        return float(shortest.min(initial=np.inf))
-
-    def edges(self, rows: Rows, queries: np.ndarray, row_at: np.ndarray | None):
-        """Return first edges, lengths, and for whom the error of the products leaves a doubt."""
-        position, rank = np.nonzero(self.indices >= 0)
-        other = self.indices[position, rank]
-        other = other if row_at is None else row_at[other]
-        length = pair_distances(rows, rows, queries[position], other)
-        index, squared = first_edges(position, queries[position], other, length, queries.size)
-        unlisted_at_least = -2.0 * self.values[:, -1].astype(np.float64) - self.error
-        is_doubtful = (self.indices[:, -1] >= 0) & (squared >= unlisted_at_least)
-        return index, squared, is_doubtful
+    @contextmanager
+    def lists_of(self, part: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Lend the lists of some queries, to be changed in place."""
+        lists = self.values[part], self.indices[part]
+        yield lists
+        self.values[part], self.indices[part] = lists
 
 
 class OutsideSearch(ABC):
     """Looks for the nearest row of another component."""
 
-    def __init__(self, rows: Rows, n_jobs: int | None) -> None:
+    def __init__(
+        self, rows: Rows, lift: Lifted | None, row_at: np.ndarray, n_jobs: int | None
+    ) -> None:
         self.rows = rows
+        self.lift = lift
+        """All rows in some order, `row_at`, ready for products; none for sparse rows."""
+        self.row_at = row_at
+        self.place = np.empty(row_at.size, np.int32)
+        self.place[row_at] = np.arange(row_at.size)
         self.n_jobs = n_jobs
         self._block_of: DistanceBlock | None = None
 
@@ -115,10 +120,15 @@ class OutsideSearch(ABC):
         beyond the bound is no target. Only the shortest edge of a component is asked for, so a
         query may stop at an edge that another row of its component has found.
         """
-        index = np.full(queries.size, -1, np.int64)
-        squared = np.full(queries.size, np.inf)
-        sure_to = bounds.copy()
-        doubtful = np.sort(self._search(queries, bounds, component, index, squared, sure_to))
+        if self.lift is None:
+            index, squared = self._carefully(queries, bounds, component)
+            return Found(index, squared, np.minimum(squared, np.nextafter(bounds, np.inf)))
+        places, sure_to = self.place[queries], bounds.copy()
+        kept = _Kept(self.lift, places, bounds)
+        self._search(places, sure_to, component[self.row_at].astype(np.int32), kept)
+        index, squared = self._edges(queries, kept)
+        unlisted_at_least = -2.0 * kept.values[:, -1].astype(np.float64) - kept.errors
+        doubtful = np.flatnonzero((kept.indices[:, -1] >= 0) & (squared >= unlisted_at_least))
         if doubtful.size:
             found = self._carefully(queries[doubtful], bounds[doubtful], component)
             index[doubtful], squared[doubtful] = found
@@ -127,15 +137,25 @@ class OutsideSearch(ABC):
 
     @abstractmethod
     def _search(
-        self,
-        queries: np.ndarray,
-        bounds: np.ndarray,
-        component: np.ndarray,
-        index: np.ndarray,
-        squared: np.ndarray,
-        sure_to: np.ndarray,
-    ) -> np.ndarray:
-        """Write what products find; return the places of the queries that are left in doubt."""
+        self, places: np.ndarray, bounds: np.ndarray, theirs: np.ndarray, kept: _Kept
+    ) -> None:
+        """Let queries at these places keep candidates; lower bounds to how far all is seen."""
+
+    def _edges(self, queries: np.ndarray, kept: _Kept) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first edge of each query among its candidates: other end and length."""
+        index = np.empty(queries.size, np.int64)
+        squared = np.empty(queries.size)
+
+        def decide(block: slice) -> None:
+            position, rank = np.nonzero(kept.indices[block] >= 0)
+            row = queries[block][position]
+            other = self.row_at[kept.indices[block][position, rank]]
+            length = pair_distances(self.rows, self.rows, row, other)
+            found = first_edges(position, row, other, length, block.stop - block.start)
+            index[block], squared[block] = found
+
+        parallel_map(decide, row_blocks(queries.size, DECIDED_AT_ONCE), n_jobs=self.n_jobs)
+        return index, squared
 
     def _carefully(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
@@ -164,36 +184,28 @@ class TileSearch(OutsideSearch):
     """Searches all rows in tiles, those with the least reach first."""
 
     def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: int | None) -> None:
-        super().__init__(rows, n_jobs)
-        self.by_reach = np.argsort(reach, kind="stable")
-        self.sorted_reach = reach[self.by_reach]
-        self.lift = None if issparse(rows) else lifted(rows, order=self.by_reach, n_jobs=n_jobs)
-        self.place = np.empty_like(self.by_reach)
-        self.place[self.by_reach] = np.arange(self.by_reach.size)
+        by_reach = np.argsort(reach, kind="stable")
+        lift = None if issparse(rows) else lifted(rows, order=by_reach, n_jobs=n_jobs)
+        super().__init__(rows, lift, by_reach, n_jobs)
+        self.sorted_reach = reach[by_reach]
+        self.everyone = np.arange(by_reach.size, dtype=np.int32)
 
-    def _search(self, queries, bounds, component, index, squared, sure_to):
-        del sure_to
-        order = np.argsort(bounds, kind="stable")
-        lift = self.lift
-        if lift is None:
-            return order
-        theirs = component[self.by_reach]
+    def _search(self, places, bounds, theirs, kept):
+        lift, everyone = self.lift, self.everyone
+        assert lift is not None
 
-        def search(part: np.ndarray) -> np.ndarray:
-            places = self.place[queries[part]]
-            kept = _Kept(lift, places, bounds[part])
-            swapped = lift.swapped(places)
+        def search(part: np.ndarray) -> None:
+            swapped, mine = lift.swapped(places[part]), theirs[places[part]]
             n_targets = int(np.searchsorted(self.sorted_reach, bounds[part].max(), side="right"))
-            for block in row_blocks(n_targets, MAX_WIDTH):
-                products = swapped @ lift.points[block].T
-                lists = (kept.values, kept.indices)
-                scan_outside(products, theirs[places], theirs[block], block.start, *lists)
-            edges = kept.edges(self.rows, queries[part], self.by_reach)
-            index[part], squared[part], is_doubtful = edges
-            return part[is_doubtful]
+            with kept.lists_of(part) as lists:
+                for block in row_blocks(n_targets, MAX_WIDTH):
+                    products = swapped @ lift.points[block].T
+                    ids = (everyone[: part.size], everyone[block])
+                    scan(products, *ids, mine, theirs, *lists)
 
+        order = np.argsort(bounds, kind="stable")
         parts = [order[block] for block in row_blocks(order.size, TILE)]
-        return np.concatenate(parallel_map(search, parts, n_jobs=self.n_jobs))
+        parallel_map(search, parts, n_jobs=self.n_jobs)
 
 
 class CellSearch(OutsideSearch):
@@ -202,106 +214,39 @@ class CellSearch(OutsideSearch):
     def __init__(
         self, rows: np.ndarray, reach: np.ndarray, cells: Cells, n_jobs: int | None
     ) -> None:
-        super().__init__(rows, n_jobs)
+        super().__init__(rows, cells.lift, cells.order, n_jobs)
         self.cells = cells
-        self.place = np.empty_like(cells.order)
-        self.place[cells.order] = np.arange(cells.order.size)
         self.least_reach = np.minimum.reduceat(reach[cells.order], cells.starts[:-1])
 
     def near(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return an edge out for each query that has one to the nearest cells."""
-        index = np.full(queries.size, -1, np.int64)
-        squared = np.full(queries.size, np.inf)
-        theirs, only = self._components(component)
-
-        def search(part: np.ndarray) -> None:
-            cell, places, kept = self._begin(queries[part], bounds[part])
-            others = np.flatnonzero(only != theirs[places[0]])
-            chosen = others[np.argsort(self.cells.gaps[cell, others], kind="stable")[:N_NEAR]]
-            swapped, every = self.cells.lift.swapped(places), slice(None)
-            self._meet(swapped, places, np.sort(chosen), theirs, kept, every)
-            edges = kept.edges(self.rows, queries[part], self.cells.order)
-            index[part], squared[part] = edges[0], edges[1]
-
-        parallel_map(search, self._parts(queries), n_jobs=self.n_jobs)
-        return index, squared
-
-    def _search(self, queries, bounds, component, index, squared, sure_to):
-        theirs, only = self._components(component)
-
-        def search(part: np.ndarray) -> np.ndarray:
-            cell, places, kept = self._begin(queries[part], bounds[part])
-            sure_to[part] = self._meet_needed(cell, places, bounds[part], theirs, only, kept)
-            edges = kept.edges(self.rows, queries[part], self.cells.order)
-            index[part], squared[part], is_doubtful = edges
-            return part[is_doubtful]
-
-        return np.concatenate(parallel_map(search, self._parts(queries), n_jobs=self.n_jobs))
-
-    def _components(self, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the component at each position, and of each cell if it has but one, else -1."""
-        theirs = component[self.cells.order]
-        lowest = np.minimum.reduceat(theirs, self.cells.starts[:-1])
-        highest = np.maximum.reduceat(theirs, self.cells.starts[:-1])
-        return theirs, np.where(lowest == highest, lowest, -1)
-
-    def _parts(self, queries: np.ndarray) -> list[np.ndarray]:
-        """Cut queries in parts of one cell each."""
         places = self.place[queries]
-        order = np.argsort(places, kind="stable")
-        cell = self.cells.cell_of(places[order])
-        ends = np.append(np.flatnonzero(np.diff(cell)) + 1, order.size)
-        starts = np.concatenate([[0], ends[:-1]])
-        return [
-            order[start:stop][block]
-            for start, stop in zip(starts, ends, strict=True)
-            for block in row_blocks(int(stop - start), QUERIES)
-        ]
+        kept = _Kept(self.cells.lift, places, bounds)
+        theirs = component[self.row_at].astype(np.int32)
+        self._meet(places, bounds.copy(), theirs, kept, n_first=N_NEAR, n_next=0)
+        return self._edges(queries, kept)
 
-    def _begin(self, queries: np.ndarray, bounds: np.ndarray) -> tuple[int, np.ndarray, _Kept]:
-        places = self.place[queries]
-        cell = int(self.cells.cell_of(places[:1])[0])
-        return cell, places, _Kept(self.cells.lift, places, bounds)
+    def _search(self, places, bounds, theirs, kept):
+        self._meet(places, bounds, theirs, kept, n_first=0, n_next=N_NEXT)
 
-    def _meet(self, swapped, places, chosen, theirs, kept, some) -> None:
-        """Let some of the queries keep the best of the chosen cells."""
-        values, indices = kept.values[some], kept.indices[some]
-        for run in self.cells.runs(chosen):
-            products = swapped[some] @ self.cells.lift.points[run].T
-            mine = theirs[places[some]]
-            scan_outside(products, mine, theirs[run], run.start, values, indices)
-        kept.values[some], kept.indices[some] = values, indices
-
-    def _meet_needed(self, cell, places, bounds, theirs, only, kept) -> np.ndarray:
-        """Meet every cell that can matter; return how far each query has then seen all."""
+    def _meet(self, places, bounds, theirs, kept, *, n_first: int, n_next: int) -> None:
         cells = self.cells
-        mine = theirs[places]
-        is_one = bool((mine == mine[0]).all())
-        all_cells = np.arange(cells.n_cells)
-        limits, gaps = cells.limits(cell, all_cells), cells.gaps[cell]
-        widest = cells.radii(bounds.max(keepdims=True))
-        is_open = (limits - cells.leans[cell] <= widest * gaps) & (self.least_reach <= bounds.max())
-        if is_one:
-            is_open &= only != mine[0]
-        others = np.flatnonzero(is_open)
-        if others.size == 0:
-            return bounds
-        swapped = cells.lift.swapped(places)
-        leans = cells.leans_of(swapped, cell, others)
-        limits, gaps = limits[others], np.ascontiguousarray(gaps[others])
-        is_open = np.ones(others.size, np.uint8)
-        n_next = N_NEXT // 2
-        while True:
-            if is_one:
-                bounds = np.minimum(bounds, kept.shortest_at_most())
-            radii = cells.radii(bounds)
-            chosen, some = next_cells(leans, limits, gaps, radii, is_open, n_next)
-            if chosen.size == 0:
-                return bounds
-            self._meet(swapped, places, others[chosen], theirs, kept, some)
-            n_next *= 2
+        lowest = np.minimum.reduceat(theirs, cells.starts[:-1])
+        highest = np.maximum.reduceat(theirs, cells.starts[:-1])
+        order = np.argsort(places, kind="stable")
+        components = Components(
+            theirs=theirs,
+            only=np.where(lowest == highest, lowest, np.int32(-1)),
+            least_reach=self.least_reach,
+            bounds=bounds[order],
+            errors=kept.errors[order],
+        )
+        options = {"n_first": n_first, "n_next": n_next, "components": components}
+        with kept.lists_of(order) as lists:
+            search_cells(cells, places[order], lists, **options, n_jobs=self.n_jobs)
+        bounds[order] = components.bounds
 
 
 def outside_search(

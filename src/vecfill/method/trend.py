@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.sparse.linalg import svds
 
+from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask
 
 MAX_RANK = 512
@@ -38,6 +39,7 @@ class Trend:
     """Strength chosen by the leave-one-out error."""
 
 
+@one_blas_thread()
 def reduced(domain: Any) -> np.ndarray:
     """Return coordinates of all rows along the leading directions of the domain, centred.
 
@@ -71,6 +73,7 @@ def reduced(domain: Any) -> np.ndarray:
     return centred @ right[:, ::-1][:, :MAX_RANK]
 
 
+@one_blas_thread()
 def linear_trend(
     coordinates: np.ndarray, embedding: EmbeddingVectors, is_known: KnownMask
 ) -> Trend:

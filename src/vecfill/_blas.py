@@ -1,0 +1,33 @@
+"""BLAS held to one thread, wherever its bits or its threads would matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import scipy.linalg  # noqa: F401  Numba's products run in its library; what is loaded is found.
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Finding the libraries takes milliseconds, and they stay where they are.
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, in a ``with`` or as a decorator.
+
+    The bits of a product, and more so of a decomposition, depend on how it is cut among threads.
+    And after a product on several threads OpenBLAS keeps them spinning for a tenth of a second,
+    which is taken from whatever runs next.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    with _blas().limit(limits=1, user_api="blas"):
+        yield

@@ -1,0 +1,288 @@
+"""Each cell asks near cells first, then those it must: the compiled search that cells are for.
+
+The rows of a cell that search together meet the nearest cells. The worst candidate that a row then
+keeps is a radius, and only cells that can hold a row within the radius are met next, nearest
+first, while the radius shrinks. Many cells are searched in one compiled call that holds no lock:
+threads that came back to Python for every product would spend their time waiting for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vecfill._compiled import compiled
+from vecfill.method.blocks import n_threads, parallel_map, row_blocks
+from vecfill.method.cells import UNIT, Cells
+from vecfill.method.scans import scan
+
+QUERIES = 1024
+"""Most rows of a cell that search together."""
+
+TILE_ENTRIES = 1 << 18
+"""Entries of a tile of products: 1 MB stays in the cache between product and scan."""
+
+WORTH_SPARING = 0.7
+"""Share of queries that need a batch of cells, below which the others are spared it."""
+
+JOBS_PER_THREAD = 16
+"""Calls that the work of a thread is cut in, so that all threads end at about the same time."""
+
+
+@compiled
+def radius_of(squared, diameter):
+    """Return a distance for comparison with bounds, rounded up and never infinite."""
+    # Infinity times a gap of zero would be no number.
+    distance = min(np.sqrt(max(squared, 0.0)) * (1.0 + 16 * UNIT), diameter)
+    return np.float32(distance) + np.float32(1e-30)
+
+
+@compiled
+def _rows_at(rows, places):
+    """Return some rows; written out, because an index array takes seconds to compile."""
+    some = np.empty((places.size, rows.shape[1]), rows.dtype)
+    for place in range(places.size):
+        some[place] = rows[places[place]]
+    return some
+
+
+@compiled
+def _positions_in(starts, cells):
+    """Return the positions in some cells."""
+    n_positions = 0
+    for cell in cells:
+        n_positions += starts[cell + 1] - starts[cell]
+    positions = np.empty(n_positions, np.int32)
+    n_positions = 0
+    for cell in cells:
+        for position in range(starts[cell], starts[cell + 1]):
+            positions[n_positions] = position
+            n_positions += 1
+    return positions
+
+
+@compiled
+def _meet(points, columns, swapped, some, mine, theirs, values, indices):
+    """Let some queries keep the best of the points at `columns`."""
+    n_wide = max(64, TILE_ENTRIES // max(some.size, points.shape[1]))
+    buffer = np.empty(some.size * min(n_wide, columns.size), np.float32)
+    for start in range(0, columns.size, n_wide):
+        part = columns[start : start + n_wide]
+        products = buffer[: some.size * part.size].reshape(some.size, part.size)
+        np.dot(swapped, _rows_at(points, part).T, products)
+        scan(products, some, part, mine, theirs, values, indices)
+
+
+@compiled
+def _set_radii(values, errors, bounds, is_shared, diameter, radii):
+    """Write how far each query must look: to its worst candidate, but not beyond its bound."""
+    if is_shared:
+        for query in range(bounds.size):
+            bounds[0] = min(bounds[0], -2.0 * np.float64(values[query, 0]) + errors[query])
+        bounds[:] = bounds[0]
+    for query in range(bounds.size):
+        worst = -2.0 * np.float64(values[query, -1])
+        radii[query] = radius_of(min(worst, bounds[query]), diameter)
+
+
+@compiled
+def _within(cell, others, gaps, limits, widest):
+    """Return the cells that can hold a row as near as `widest` to a row of `cell`."""
+    near = np.empty(others.size, np.int64)
+    n_near = 0
+    for other in others:
+        if limits[cell, other] + limits[other, cell] <= widest * gaps[cell, other]:
+            near[n_near] = other
+            n_near += 1
+    return near[:n_near]
+
+
+@compiled
+def _next_needed(leans, own, limits, gaps, radii, near, is_open, n_next, is_needed):
+    """Return the first open cells that a query needs, write who needs any, and close them."""
+    chosen = np.empty(min(n_next, near.size), np.int64)
+    n_chosen = 0
+    is_needed[:] = 0
+    for place in range(near.size):
+        if n_chosen == n_next:
+            break
+        if not is_open[place]:
+            continue
+        lean, limit, gap = leans[place], limits[near[place]], gaps[near[place]]
+        n_needing = 0
+        for query in range(radii.size):
+            needs = np.uint8(limit - (lean[query] - own[query]) <= radii[query] * gap)
+            is_needed[query] |= needs
+            n_needing += needs
+        if n_needing > 0:
+            is_open[place] = False
+            chosen[n_chosen] = near[place]
+            n_chosen += 1
+    return chosen[:n_chosen]
+
+
+@compiled
+def _who(is_needed):
+    """Return the queries to ask: those in need, or all if most are."""
+    some = np.empty(is_needed.size, np.int64)
+    n_some = 0
+    for query in range(is_needed.size):
+        if is_needed[query]:
+            some[n_some] = query
+            n_some += 1
+    return some[:n_some] if n_some <= WORTH_SPARING * some.size else np.arange(some.size)
+
+
+@compiled
+def _search(
+    points, starts, centres, gaps, limits, diameter,
+    cell, waiting, positions, theirs, errors, bounds, n_first, n_next, values, indices,
+):  # fmt: skip
+    """Search for the rows of one cell at `positions`; return how many pairs that took."""
+    n_queries = positions.size
+    swapped = _rows_at(points, positions)
+    mine = np.empty(n_queries, theirs.dtype)
+    is_shared = errors.size > 0
+    for query in range(n_queries):
+        swapped[query, -2], swapped[query, -1] = swapped[query, -1], swapped[query, -2]
+        mine[query] = theirs[positions[query]]
+        is_shared &= mine[query] == mine[0]
+
+    columns = _positions_in(starts, waiting[:n_first])
+    _meet(points, columns, swapped, np.arange(n_queries), mine, theirs, values, indices)
+    n_met = n_queries * columns.size
+    if n_next == 0:
+        return n_met
+    radii = np.empty(n_queries, np.float32)
+    _set_radii(values, errors, bounds, is_shared, diameter, radii)
+    near = _within(cell, waiting[n_first:], gaps, limits, radii.max())
+    leans = np.dot(_rows_at(centres, near), swapped.T)
+    own = np.dot(swapped, centres[cell])
+    is_open = np.ones(near.size, np.bool_)
+    is_needed = np.empty(n_queries, np.uint8)
+    while True:
+        to_cells = (limits[cell], gaps[cell])
+        chosen = _next_needed(leans, own, *to_cells, radii, near, is_open, n_next, is_needed)
+        if chosen.size == 0:
+            return n_met
+        some = _who(is_needed)
+        columns = _positions_in(starts, chosen)
+        asking = swapped if some.size == n_queries else _rows_at(swapped, some)
+        _meet(points, columns, asking, some, mine, theirs, values, indices)
+        n_met += some.size * columns.size
+        _set_radii(values, errors, bounds, is_shared, diameter, radii)
+        n_next *= 2
+
+
+@compiled
+def _waiting(starts, nearest, component, widest, only, least_reach, ring):
+    """Return the cells that queries of a component, -1 if of several, may meet; nearest first."""
+    waiting = np.empty(nearest.size, np.int64)
+    n_waiting = 0
+    n_before = 0
+    for cell in nearest:
+        is_in_ring = ring[0] <= n_before < ring[1]
+        n_before += starts[cell + 1] - starts[cell]
+        is_other = component < 0 or only[cell] != component
+        if is_in_ring and is_other and least_reach[cell] <= widest:
+            waiting[n_waiting] = cell
+            n_waiting += 1
+    return waiting[:n_waiting]
+
+
+@compiled
+def _search_groups(
+    points, starts, centres, gaps, limits, nearest, diameter,
+    groups, positions, theirs, only, least_reach, ring, errors, bounds, n_first, n_next,
+    values, indices,
+):  # fmt: skip
+    """Search for each of some groups of positions; return how many pairs that took."""
+    n_met = 0
+    for place in range(len(groups)):
+        cell, first, last = groups[place]
+        mine = positions[first:last]
+        component = theirs[mine[0]]
+        for position in mine:
+            if theirs[position] != component:
+                component = -1
+        widest = bounds[first:last].max()
+        waiting = _waiting(starts, nearest[cell], component, widest, only, least_reach, ring)
+        n_met += _search(
+            points, starts, centres, gaps, limits, diameter,
+            cell, waiting, mine, theirs, errors[first:last], bounds[first:last], n_first, n_next,
+            values[first:last], indices[first:last],
+        )  # fmt: skip
+    return n_met
+
+
+def _groups(cells: Cells, positions: np.ndarray) -> np.ndarray:
+    """Cut ascending positions in groups of one cell each: the cell, the first, and the end."""
+    cell = cells.cell_of(positions)
+    ends = np.append(np.flatnonzero(np.diff(cell)) + 1, positions.size)
+    starts = np.concatenate([[0], ends[:-1]])
+    groups = [
+        (cell[start], start + block.start, start + block.stop)
+        for start, end in zip(starts, ends, strict=True)
+        for block in row_blocks(int(end - start), QUERIES)
+    ]
+    return np.array(groups, np.int64)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Who belongs together, so that each query looks for rows of another component only."""
+
+    theirs: np.ndarray
+    """(n_rows,) the component at each position."""
+    only: np.ndarray
+    """(n_cells,) the component of a cell that has but one, else -1."""
+    least_reach: np.ndarray
+    """(n_cells,) a query with a smaller bound wants no row of the cell."""
+    bounds: np.ndarray
+    """(n_queries,) squared distances beyond which no row is wanted. Only the nearest row of a
+    component is: when one query has found a row, those with it shrink to that, in place."""
+    errors: np.ndarray
+    """(n_queries,) of the products: a squared distance is at most this much larger."""
+
+
+def _everyone(cells: Cells, n_queries: int) -> Components:
+    """Return components of one row each, all of whose nearest rows are wanted."""
+    return Components(
+        theirs=np.arange(cells.order.size, dtype=np.int32),
+        only=np.full(cells.n_cells, -1, np.int32),
+        least_reach=np.zeros(cells.n_cells),
+        bounds=np.full(n_queries, np.inf),
+        errors=np.empty(0),
+    )
+
+
+def search_cells(
+    cells: Cells,
+    positions: np.ndarray,
+    lists: tuple[np.ndarray, np.ndarray],
+    *,
+    n_first: int,
+    n_next: int,
+    ring: tuple[float, float] = (0.0, np.inf),
+    components: Components | None = None,
+    n_jobs: int | None = None,
+) -> int:
+    """Let rows at ascending positions keep the best of all others; return the pairs that took.
+
+    Each row meets the `n_first` nearest cells, then those in which a row may be nearer than what
+    it keeps, `n_next` at a time at first; with ``n_next=0`` none. Only cells are met that begin
+    within a `ring`, counted in rows from the nearest.
+    """
+    groups = _groups(cells, positions)
+    some = components or _everyone(cells, positions.size)
+
+    def search(block: slice) -> int:
+        return _search_groups(
+            cells.lift.points, cells.starts, cells.centres, cells.gaps, cells.limits,
+            cells.nearest, cells.diameter, groups[block], positions, some.theirs, some.only,
+            some.least_reach, ring, some.errors, some.bounds, n_first, n_next, *lists,
+        )  # fmt: skip
+
+    size = max(1, len(groups) // (JOBS_PER_THREAD * n_threads(n_jobs)))
+    return sum(parallel_map(search, row_blocks(len(groups), size), n_jobs=n_jobs))
