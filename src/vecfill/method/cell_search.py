@@ -15,7 +15,7 @@ import numpy as np
 from vecfill._compiled import compiled
 from vecfill.method.blocks import n_threads, parallel_map, row_blocks
 from vecfill.method.cells import UNIT, Cells
-from vecfill.method.scans import scan
+from vecfill.method.scans import scan_columns
 
 QUERIES = 1024
 """Most rows of a cell that search together."""
@@ -48,30 +48,17 @@ def _rows_at(rows, places):
 
 
 @compiled
-def _positions_in(starts, cells):
-    """Return the positions in some cells."""
-    n_positions = 0
+def _meet(points, starts, cells, swapped, some, mine, theirs, values, indices):
+    """Let some queries keep the best rows of these cells; return how many pairs that took."""
+    n_high = max(1, TILE_ENTRIES // some.size)
+    n_met = 0
     for cell in cells:
-        n_positions += starts[cell + 1] - starts[cell]
-    positions = np.empty(n_positions, np.int32)
-    n_positions = 0
-    for cell in cells:
-        for position in range(starts[cell], starts[cell + 1]):
-            positions[n_positions] = position
-            n_positions += 1
-    return positions
-
-
-@compiled
-def _meet(points, columns, swapped, some, mine, theirs, values, indices):
-    """Let some queries keep the best of the points at `columns`."""
-    n_wide = max(64, TILE_ENTRIES // max(some.size, points.shape[1]))
-    buffer = np.empty(some.size * min(n_wide, columns.size), np.float32)
-    for start in range(0, columns.size, n_wide):
-        part = columns[start : start + n_wide]
-        products = buffer[: some.size * part.size].reshape(some.size, part.size)
-        np.dot(swapped, _rows_at(points, part).T, products)
-        scan(products, some, part, mine, theirs, values, indices)
+        for start in range(starts[cell], starts[cell + 1], n_high):
+            stop = min(start + n_high, starts[cell + 1])
+            products = np.dot(points[start:stop], swapped.T)
+            scan_columns(products, start, some, theirs, mine, values, indices)
+            n_met += products.size
+    return n_met
 
 
 @compiled
@@ -149,9 +136,9 @@ def _search(
         mine[query] = theirs[positions[query]]
         is_shared &= mine[query] == mine[0]
 
-    columns = _positions_in(starts, waiting[:n_first])
-    _meet(points, columns, swapped, np.arange(n_queries), mine, theirs, values, indices)
-    n_met = n_queries * columns.size
+    everyone = np.arange(n_queries)
+    lists = (mine, theirs, values, indices)
+    n_met = _meet(points, starts, waiting[:n_first], swapped, everyone, *lists)
     if n_next == 0:
         return n_met
     radii = np.empty(n_queries, np.float32)
@@ -167,10 +154,8 @@ def _search(
         if chosen.size == 0:
             return n_met
         some = _who(is_needed)
-        columns = _positions_in(starts, chosen)
         asking = swapped if some.size == n_queries else _rows_at(swapped, some)
-        _meet(points, columns, asking, some, mine, theirs, values, indices)
-        n_met += some.size * columns.size
+        n_met += _meet(points, starts, chosen, asking, some, *lists)
         _set_radii(values, errors, bounds, is_shared, diameter, radii)
         n_next *= 2
 

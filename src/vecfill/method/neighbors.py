@@ -29,7 +29,7 @@ from vecfill.method.distances import (
     pair_distances,
     product_error,
 )
-from vecfill.method.scans import merge_lists, rank_exactly, scan, scan_columns
+from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
 
 logger = logging.getLogger(__name__)
 
@@ -88,10 +88,10 @@ def _candidates_by_tiles(
                 height = rows.stop - rows.start
                 products = buffer[: height * width].reshape(height, width)
                 np.matmul(lift.points[rows], swapped, out=products)
-                ids = (everyone[rows], everyone[columns])
-                scan(products, *ids, everyone, everyone, values, indices)
+                lists = (everyone, everyone, values, indices)
+                scan_rows(products, everyone[rows], columns.start, *lists)
                 if rows.start != columns.start:
-                    scan_columns(products, rows.start, columns.start, values, indices)
+                    scan_columns(products, rows.start, everyone[columns], *lists)
         return values, indices
 
     n_workers = min(n_threads(n_jobs), -(-n_rows // TILE))

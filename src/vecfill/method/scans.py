@@ -14,6 +14,9 @@ from vecfill.method.distances import squared_distance
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""
 
+NARROW = 16
+"""The same where each has its own worst: short, because what is left over is slow."""
+
 
 @compiled
 def push(values, indices, value, index):
@@ -39,20 +42,20 @@ def _has_larger(chunk, worst):
 @compiled
 def _has_larger_than_each(chunk, worst):
     hits = np.int32(0)
-    for t in range(CHUNK):
+    for t in range(NARROW):
         hits |= np.int32(chunk[t] > worst[t])
     return hits != 0
 
 
 @compiled
-def scan(products, rows, columns, mine, theirs, values, indices):
+def scan_rows(products, rows, first_column, mine, theirs, values, indices):
     """Keep the best columns of each row of a tile that belong to another component.
 
-    The tile is of `rows`, which lists and `mine` are indexed by, and of `columns`, which are kept
-    and which `theirs` is indexed by. Where every row is its own component, none keeps itself.
+    Lists and `mine` are indexed by `rows`; what is kept, and `theirs`, is counted on from
+    `first_column`. Where every row is its own component, none keeps itself.
     """
-    n_columns = columns.size
-    for place in range(rows.size):
+    n_rows, n_columns = products.shape
+    for place in range(n_rows):
         row = rows[place]
         kept, kept_indices = values[row], indices[row]
         worst = kept[-1]
@@ -61,28 +64,29 @@ def scan(products, rows, columns, mine, theirs, values, indices):
             if stop - start < CHUNK or _has_larger(products[place, start : start + CHUNK], worst):
                 for t in range(start, stop):
                     value = products[place, t]
-                    if value > worst and theirs[columns[t]] != mine[row]:
-                        push(kept, kept_indices, value, columns[t])
+                    if value > worst and theirs[first_column + t] != mine[row]:
+                        push(kept, kept_indices, value, first_column + t)
                         worst = kept[-1]
 
 
 @compiled
-def scan_columns(products, first_row, first_column, values, indices):
-    """Keep the best rows of each column of a tile, which saves the transposed product."""
+def scan_columns(products, first_row, columns, theirs, mine, values, indices):
+    """Keep the best rows of each column, the same way: lists and `mine` are of the columns."""
     n_rows, n_columns = products.shape
-    worst = np.empty(CHUNK, products.dtype)
-    for start in range(0, n_columns, CHUNK):
-        width = min(CHUNK, n_columns - start)
+    worst = np.empty(NARROW, products.dtype)
+    for start in range(0, n_columns, NARROW):
+        width = min(NARROW, n_columns - start)
         for t in range(width):
-            worst[t] = values[first_column + start + t, -1]
-        for row in range(n_rows):
-            chunk = products[row, start : start + width]
-            if width < CHUNK or _has_larger_than_each(chunk, worst):
+            worst[t] = values[columns[start + t], -1]
+        for place in range(n_rows):
+            chunk = products[place, start : start + width]
+            if width < NARROW or _has_larger_than_each(chunk, worst):
+                row = first_row + place
                 for t in range(width):
-                    if chunk[t] > worst[t]:
-                        target = first_column + start + t
-                        push(values[target], indices[target], chunk[t], first_row + row)
-                        worst[t] = values[target, -1]
+                    column = columns[start + t]
+                    if chunk[t] > worst[t] and theirs[row] != mine[column]:
+                        push(values[column], indices[column], chunk[t], row)
+                        worst[t] = values[column, -1]
 
 
 @compiled

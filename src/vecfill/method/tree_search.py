@@ -28,7 +28,7 @@ from vecfill.method.distances import (
     product_error,
 )
 from vecfill.method.neighbors import TILE, Neighbors, careful_blocks
-from vecfill.method.scans import scan
+from vecfill.method.scans import scan_rows
 
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
@@ -200,8 +200,8 @@ class TileSearch(OutsideSearch):
             with kept.lists_of(part) as lists:
                 for block in row_blocks(n_targets, MAX_WIDTH):
                     products = swapped @ lift.points[block].T
-                    ids = (everyone[: part.size], everyone[block])
-                    scan(products, *ids, mine, theirs, *lists)
+                    rows = everyone[: part.size]
+                    scan_rows(products, rows, block.start, mine, theirs, *lists)
 
         order = np.argsort(bounds, kind="stable")
         parts = [order[block] for block in row_blocks(order.size, TILE)]
