@@ -33,8 +33,8 @@ from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_r
 
 logger = logging.getLogger(__name__)
 
-TILE = 1024
-"""Rows of a block: a tile of products, 4 MB, stays in the cache between product and scan."""
+TILE = 512
+"""Rows of a block: a tile of products, 1 MB, stays in the cache between product and scan."""
 
 BLOCK_ENTRIES = 4_000_000
 """Entries of a dense block of products in 64 bits: 32 MB a thread."""

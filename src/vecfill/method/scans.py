@@ -14,9 +14,6 @@ from vecfill.method.distances import squared_distance
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""
 
-NARROW = 16
-"""The same where each has its own worst: short, because what is left over is slow."""
-
 
 @compiled
 def push(values, indices, value, index):
@@ -42,7 +39,7 @@ def _has_larger(chunk, worst):
 @compiled
 def _has_larger_than_each(chunk, worst):
     hits = np.int32(0)
-    for t in range(NARROW):
+    for t in range(CHUNK):
         hits |= np.int32(chunk[t] > worst[t])
     return hits != 0
 
@@ -73,14 +70,14 @@ def scan_rows(products, rows, first_column, mine, theirs, values, indices):
 def scan_columns(products, first_row, columns, theirs, mine, values, indices):
     """Keep the best rows of each column, the same way: lists and `mine` are of the columns."""
     n_rows, n_columns = products.shape
-    worst = np.empty(NARROW, products.dtype)
-    for start in range(0, n_columns, NARROW):
-        width = min(NARROW, n_columns - start)
+    worst = np.empty(CHUNK, products.dtype)
+    for start in range(0, n_columns, CHUNK):
+        width = min(CHUNK, n_columns - start)
         for t in range(width):
             worst[t] = values[columns[start + t], -1]
         for place in range(n_rows):
             chunk = products[place, start : start + width]
-            if width < NARROW or _has_larger_than_each(chunk, worst):
+            if width < CHUNK or _has_larger_than_each(chunk, worst):
                 row = first_row + place
                 for t in range(width):
                     column = columns[start + t]
