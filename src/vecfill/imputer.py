@@ -21,10 +21,10 @@ from vecfill.method.graph import (
 )
 from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.propagation import (
+    Course,
     Outcome,
-    Propagation,
     cut_off_rows,
-    propagate,
+    fill_unknown,
     propagate_by_iteration,
 )
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
@@ -147,16 +147,16 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         graph, recall = self._graph(domain)
         weights = self._weights(domain, graph)
-        found = self._propagation(weights, embedding, is_known)
+        filled = embedding.copy()
+        course = self._fill(weights, filled, is_known)
 
-        self.embedding_ = embedding.copy()
-        self.embedding_[~is_known] = found.vectors
+        self.embedding_ = filled
         self.is_known_ = is_known
         self.graph_ = graph
         self.neighbor_recall_ = recall
         self.weights_ = weights
-        self.n_iter_ = max(1, found.n_iter)
-        self.relative_change_ = found.relative_change
+        self.n_iter_ = max(1, course.n_iter)
+        self.relative_change_ = course.relative_change
         self._fitted_domain = domain
         self._n_features_out = embedding.shape[1]
         return self
@@ -210,9 +210,8 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             return convex_weights_of_distances(domain, graph, **options)
         return convex_weights(domain, graph, form=self.weights, **options)
 
-    def _propagation(
-        self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray
-    ) -> Propagation:
+    def _fill(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> Course:
+        """Write the unknown rows; tell how it went."""
         cut_off = cut_off_rows(weights, is_known)
         if cut_off.size:
             raise InputError(
@@ -221,7 +220,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 f"Use weight_floor > 0 (the default is 0.1)."
             )
         if self.solver == "direct":
-            return propagate(weights, embedding, is_known, n_jobs=self.n_jobs)
+            return fill_unknown(weights, embedding, is_known, n_jobs=self.n_jobs)
         random = check_random_state(self.random_state)
         found = propagate_by_iteration(
             weights,
@@ -241,6 +240,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        embedding[~is_known] = found.vectors
         return found
 
     def _check_parameters(self) -> None:

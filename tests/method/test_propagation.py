@@ -14,6 +14,7 @@ from vecfill.method.multilevel import Multilevel
 from vecfill.method.propagation import (
     Outcome,
     cut_off_rows,
+    fill_unknown,
     propagate,
     propagate_by_iteration,
     split_weights,
@@ -131,6 +132,39 @@ def test_iterative_and_factored_solutions_agree(monkeypatch, n_known):
     assert iterated.relative_change < 1e-8
     assert factored.relative_change < 1e-8
     np.testing.assert_allclose(iterated.vectors, factored.vectors, atol=1e-4)
+
+
+def test_columns_of_any_size_are_iterated_to_the_same_digits(monkeypatch):
+    weights, embedding, is_known = made_problem("normal", 2000, 900, 0)
+    sizes = np.array([1e-100, 1.0, 1e100, 0.0])
+    expected = propagate(weights, embedding, is_known).vectors
+    monkeypatch.setattr(propagation, "MOST_ROWS_FACTORED", 10)
+    monkeypatch.setattr(propagation, "MAX_KRYLOV", propagation.PILOT_ITER)
+    found = propagate(weights, embedding * sizes, is_known)
+    assert found.relative_change < 1e-8
+    np.testing.assert_allclose(
+        found.vectors / np.maximum(sizes, 1e-300), expected * (sizes > 0), atol=1e-6
+    )
+
+
+def test_known_rows_that_no_unknown_one_leans_on_do_not_spoil_a_column_of_zeros(monkeypatch):
+    monkeypatch.setattr(propagation, "MOST_ROWS_FACTORED", 0)
+    weights = csr_array(np.array([[0, 0.5, 0.5, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]))
+    is_known = np.array([False, False, True, True])
+    embedding = np.array([[np.nan], [np.nan], [0.0], [8.0]])
+    np.testing.assert_allclose(propagate(weights, embedding, is_known).vectors, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("most_factored", [10, 3000])
+def test_rows_are_filled_in_place_with_the_same_bits(monkeypatch, most_factored):
+    monkeypatch.setattr(propagation, "MOST_ROWS_FACTORED", most_factored)
+    weights, embedding, is_known = made_problem("normal", 400, 50, 0)
+    known = embedding[is_known].tobytes()
+    found = propagate(weights, embedding, is_known)
+    course = fill_unknown(weights, embedding, is_known)
+    assert embedding[is_known].tobytes() == known
+    np.testing.assert_array_equal(embedding[~is_known], found.vectors)
+    assert (course.n_iter, course.relative_change) == (found.n_iter, found.relative_change)
 
 
 def test_an_iteration_that_stalls_is_finished_by_a_factorisation(monkeypatch):

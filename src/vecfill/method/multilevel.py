@@ -161,6 +161,8 @@ def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
 class Multilevel:
     """Approximately solves ``(I - W) Y = B`` by one pass down all levels and up again."""
 
+    dtype = np.dtype(np.float64)
+
     def __init__(self, weights: csr_array) -> None:
         self.levels: list[Level] = []
         self._weights = (weights.indptr, weights.indices, weights.data)

@@ -46,7 +46,7 @@ MOST_FORETOLD = 25
 """Rows of a system to rows of the larger piece: beyond this a forecast of fill is a guess."""
 
 N_COLUMNS = 16
-"""Columns solved together: two cache lines a row."""
+"""Columns solved together: a cache line a row in 32 bits."""
 
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
@@ -63,16 +63,25 @@ class Outcome(Enum):
     NOTHING_UNKNOWN = "nothing unknown"
 
 
-@dataclass(frozen=True)
-class Propagation:
-    """The vectors of the unknown rows, and how it went."""
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """How a propagation went."""
 
-    vectors: UnknownVectors
     n_iter: int
     """Iterations; 0 for a factorisation."""
     relative_change: float
     """Last relative l1 change of the iteration; for a solution, its relative residual."""
     outcome: Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class Propagation(Course):
+    """The vectors of the unknown rows, and how it went."""
+
+    vectors: UnknownVectors
+
+
+NOTHING_UNKNOWN = Course(n_iter=0, relative_change=0.0, outcome=Outcome.NOTHING_UNKNOWN)
 
 
 def split_weights(weights: csr_array, is_known: KnownMask) -> tuple[csr_array, csr_array]:
@@ -114,9 +123,8 @@ def cut_off_rows(weights: csr_array, is_known: KnownMask) -> np.ndarray:
     return np.flatnonzero(is_cut_off[:n_rows] & ~is_known)
 
 
-def _nothing_unknown(embedding: EmbeddingVectors) -> Propagation:
-    empty = np.empty((0, embedding.shape[1]), embedding.dtype)
-    return Propagation(empty, 0, 0.0, Outcome.NOTHING_UNKNOWN)
+def _with_course(vectors: np.ndarray, course: Course) -> Propagation:
+    return Propagation(vectors=vectors, **vars(course))
 
 
 def _relative_residual(on_unknown: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
@@ -125,7 +133,6 @@ def _relative_residual(on_unknown: csr_array, right: np.ndarray, vectors: np.nda
     return float((rest / scale).max(initial=0.0))
 
 
-@one_blas_thread()
 def propagate(
     weights: csr_array,
     embedding: EmbeddingVectors,
@@ -152,31 +159,79 @@ def propagate(
     >>> propagate(weights, embedding, np.array([True, False, True])).vectors
     array([[1.]])
     """
+    vectors = np.empty((int((~is_known).sum()), embedding.shape[1]), embedding.dtype)
+    rows = np.arange(len(vectors))
+    course = _solve(weights, embedding, is_known, vectors, rows, tol, n_jobs)
+    return _with_course(vectors, course)
+
+
+def fill_unknown(
+    weights: csr_array,
+    embedding: np.ndarray,
+    is_known: KnownMask,
+    *,
+    tol: float = RESIDUAL_TOL,
+    n_jobs: int | None = None,
+) -> Course:
+    """Write what `propagate` returns into the unknown rows of `embedding`: half the memory.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[1, 0, 0], [0.75, 0, 0.25], [0, 0, 1]]))
+    >>> embedding = np.array([[0.0], [np.nan], [4.0]])
+    >>> fill_unknown(weights, embedding, np.array([True, False, True])).outcome
+    <Outcome.SOLVED: 'solved'>
+    >>> embedding.ravel()
+    array([0., 1., 4.])
+    """
+    rows = np.flatnonzero(~is_known)
+    return _solve(weights, embedding, is_known, embedding, rows, tol, n_jobs)
+
+
+@one_blas_thread()
+def _solve(
+    weights: csr_array,
+    embedding: np.ndarray,
+    is_known: np.ndarray,
+    vectors: np.ndarray,
+    rows: np.ndarray,
+    tol: float,
+    n_jobs: int | None,
+) -> Course:
+    """Write the unknown rows, in order, into `rows` of `vectors`, a few columns at a time."""
     if is_known.all():
-        return _nothing_unknown(embedding)
-    system = _System(weights, embedding, is_known)
+        return NOTHING_UNKNOWN
+    system = _System(weights, embedding, is_known, vectors, rows)
     blocks = row_blocks(embedding.shape[1], N_COLUMNS)
     if system.n_unknown <= MOST_ROWS_FACTORED:
         went = parallel_map(system.solve_by(_factor(system.on_unknown)), blocks, n_jobs=n_jobs)
     else:
         went = _solve_large(system, blocks, tol, n_jobs)
     n_iter, residual = max(n for n, _ in went), max(r for _, r in went)
-    return Propagation(system.vectors, n_iter, residual, Outcome.SOLVED)
+    return Course(n_iter=n_iter, relative_change=residual, outcome=Outcome.SOLVED)
 
 
 class _System:
-    """The equations of the unknown rows, and their vectors as they are found."""
+    """The equations of the unknown rows, and where their vectors are written."""
 
-    def __init__(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> None:
+    def __init__(
+        self,
+        weights: csr_array,
+        embedding: np.ndarray,
+        is_known: np.ndarray,
+        vectors: np.ndarray,
+        rows: np.ndarray,
+    ) -> None:
         on_known, on_unknown = split_weights(weights, is_known)
         # Neighbours near each other in memory: sweeps take half the time.
-        self.order = reverse_cuthill_mckee(on_unknown)
-        self.on_known = csr_array(on_known[self.order])
-        self.on_unknown = csr_array(on_unknown[self.order][:, self.order])
+        order = reverse_cuthill_mckee(on_unknown)
+        self.on_known = csr_array(on_known[order])
+        self.on_unknown = csr_array(on_unknown[order][:, order])
         self.embedding = embedding
         self.is_known = is_known
         self.n_unknown = on_unknown.shape[0]
-        self.vectors = np.empty((self.n_unknown, embedding.shape[1]), embedding.dtype)
+        self.vectors = vectors
+        self.rows = rows[order]
 
     def known(self, columns: slice) -> np.ndarray:
         """Return some columns of the known rows, in 64 bits; never a copy of all at once."""
@@ -188,7 +243,7 @@ class _System:
         def solve(columns: slice) -> tuple[int, float]:
             right = self.on_known @ self.known(columns)
             found = factor.solve(right)
-            self.vectors[self.order, columns] = found
+            self.vectors[self.rows, columns] = found
             return 0, _relative_residual(self.on_unknown, right, found)
 
         return solve
@@ -202,10 +257,11 @@ class _System:
             known = self.known(columns)
             right = self.on_known @ known
             found = np.repeat(known.mean(axis=0, keepdims=True), self.n_unknown, axis=0)
+            del known
             went = solve_columns(
                 self.on_unknown, right, found, precondition, tol=tol, max_iter=max_iter
             )
-            self.vectors[self.order, columns] = found
+            self.vectors[self.rows, columns] = found
             return went
 
         return solve
@@ -301,7 +357,7 @@ def propagate_by_iteration(
     array([[1.]])
     """
     if is_known.all():
-        return _nothing_unknown(embedding)
+        return _with_course(np.empty((0, embedding.shape[1]), embedding.dtype), NOTHING_UNKNOWN)
     on_known, on_unknown = split_weights(weights, is_known)
     known = embedding[is_known].astype(np.float64)
     shape = (on_unknown.shape[0], embedding.shape[1])
@@ -323,4 +379,5 @@ def propagate_by_iteration(
         change = difference / size if size > 0 else (0.0 if difference == 0 else np.inf)
         vectors, mixed = new, vectors
     outcome = Outcome.CONVERGED if change < tol else Outcome.MAX_ITER_REACHED
-    return Propagation(vectors.astype(embedding.dtype), n_iter, change, outcome)
+    course = Course(n_iter=n_iter, relative_change=change, outcome=outcome)
+    return _with_course(vectors.astype(embedding.dtype), course)
