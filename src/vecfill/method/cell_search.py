@@ -40,11 +40,21 @@ def radius_of(squared, diameter):
 
 @compiled
 def _rows_at(rows, places):
-    """Return some rows; written out, because an index array takes seconds to compile."""
-    some = np.empty((places.size, rows.shape[1]), rows.dtype)
+    """Return some rows; written out, because NumPy's ways to say it take seconds to compile."""
+    some = np.empty((places.size, rows.shape[1]), np.float32)
     for place in range(places.size):
-        some[place] = rows[places[place]]
+        row = places[place]
+        for t in range(rows.shape[1]):
+            some[place, t] = rows[row, t]
     return some
+
+
+@compiled
+def _products(left, right):
+    """Return the product of every row of `left` with every row of `right`."""
+    products = np.empty((left.shape[0], right.shape[0]), np.float32)
+    np.dot(left, right.T, products)
+    return products
 
 
 @compiled
@@ -55,7 +65,7 @@ def _meet(points, starts, cells, swapped, some, mine, theirs, values, indices):
     for cell in cells:
         for start in range(starts[cell], starts[cell + 1], n_high):
             stop = min(start + n_high, starts[cell + 1])
-            products = np.dot(points[start:stop], swapped.T)
+            products = _products(points[start:stop], swapped)
             scan_columns(products, start, some, theirs, mine, values, indices)
             n_met += products.size
     return n_met
@@ -63,14 +73,17 @@ def _meet(points, starts, cells, swapped, some, mine, theirs, values, indices):
 
 @compiled
 def _set_radii(values, errors, bounds, is_shared, diameter, radii):
-    """Write how far each query must look: to its worst candidate, but not beyond its bound."""
+    """Write how far each query must look, to its worst candidate or its bound; return the most."""
     if is_shared:
         for query in range(bounds.size):
             bounds[0] = min(bounds[0], -2.0 * np.float64(values[query, 0]) + errors[query])
         bounds[:] = bounds[0]
+    widest = np.float32(0.0)
     for query in range(bounds.size):
         worst = -2.0 * np.float64(values[query, -1])
         radii[query] = radius_of(min(worst, bounds[query]), diameter)
+        widest = max(widest, radii[query])
+    return widest
 
 
 @compiled
@@ -103,7 +116,7 @@ def _next_needed(leans, own, limits, gaps, radii, near, is_open, n_next, is_need
             is_needed[query] |= needs
             n_needing += needs
         if n_needing > 0:
-            is_open[place] = False
+            is_open[place] = 0
             chosen[n_chosen] = near[place]
             n_chosen += 1
     return chosen[:n_chosen]
@@ -118,7 +131,11 @@ def _who(is_needed):
         if is_needed[query]:
             some[n_some] = query
             n_some += 1
-    return some[:n_some] if n_some <= WORTH_SPARING * some.size else np.arange(some.size)
+    if n_some <= WORTH_SPARING * some.size:
+        return some[:n_some]
+    for query in range(some.size):
+        some[query] = query
+    return some
 
 
 @compiled
@@ -136,18 +153,19 @@ def _search(
         mine[query] = theirs[positions[query]]
         is_shared &= mine[query] == mine[0]
 
-    everyone = np.arange(n_queries)
+    is_needed = np.empty(n_queries, np.uint8)
+    is_needed[:] = 1
     lists = (mine, theirs, values, indices)
-    n_met = _meet(points, starts, waiting[:n_first], swapped, everyone, *lists)
+    n_met = _meet(points, starts, waiting[:n_first], swapped, _who(is_needed), *lists)
     if n_next == 0:
         return n_met
     radii = np.empty(n_queries, np.float32)
-    _set_radii(values, errors, bounds, is_shared, diameter, radii)
-    near = _within(cell, waiting[n_first:], gaps, limits, radii.max())
-    leans = np.dot(_rows_at(centres, near), swapped.T)
-    own = np.dot(swapped, centres[cell])
-    is_open = np.ones(near.size, np.bool_)
-    is_needed = np.empty(n_queries, np.uint8)
+    widest = _set_radii(values, errors, bounds, is_shared, diameter, radii)
+    near = _within(cell, waiting[n_first:], gaps, limits, widest)
+    leans = _products(_rows_at(centres, near), swapped)
+    own = _products(centres[cell : cell + 1], swapped)[0]
+    is_open = np.empty(near.size, np.uint8)
+    is_open[:] = 1
     while True:
         to_cells = (limits[cell], gaps[cell])
         chosen = _next_needed(leans, own, *to_cells, radii, near, is_open, n_next, is_needed)
@@ -187,11 +205,11 @@ def _search_groups(
     for place in range(len(groups)):
         cell, first, last = groups[place]
         mine = positions[first:last]
-        component = theirs[mine[0]]
-        for position in mine:
-            if theirs[position] != component:
-                component = -1
-        widest = bounds[first:last].max()
+        component, widest = theirs[mine[0]], bounds[first]
+        for query in range(first, last):
+            widest = max(widest, bounds[query])
+            if theirs[positions[query]] != component:
+                component = np.int32(-1)
         waiting = _waiting(starts, nearest[cell], component, widest, only, least_reach, ring)
         n_met += _search(
             points, starts, centres, gaps, limits, diameter,

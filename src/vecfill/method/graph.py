@@ -79,7 +79,7 @@ def _expanded_lists(group, starts, members, indices, squared, out_indices):
 
 @compiled
 def _neighbor_lists(left, right, nearest, min_degree):
-    """Return CSR lists: tree neighbours, then nearest ones up to `min_degree`; columns sorted."""
+    """Return CSR lists: tree neighbours, then nearest ones up to `min_degree`."""
     n_rows = nearest.shape[0]
     degree = np.zeros(n_rows, np.int64)
     for edge in range(left.size):
@@ -107,7 +107,6 @@ def _neighbor_lists(left, right, nearest, min_degree):
             if not is_there:
                 indices[place] = nearest[row, rank]
                 place += 1
-        indices[indptr[row] : indptr[row + 1]] = np.sort(indices[indptr[row] : indptr[row + 1]])
     return indptr, indices
 
 
@@ -117,7 +116,9 @@ def _graph(tree: Tree, nearest: np.ndarray, min_degree: int) -> csr_array:
     # int32 pointers where they fit: SciPy wants one type for both index arrays.
     if indptr[-1] <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
-    return csr_array((np.ones(indices.size, np.bool_), indices, indptr), (n_rows, n_rows))
+    graph = csr_array((np.ones(indices.size, np.bool_), indices, indptr), (n_rows, n_rows))
+    graph.sort_indices()
+    return graph
 
 
 def _edgeless(n_rows: int) -> csr_array:

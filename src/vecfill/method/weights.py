@@ -83,7 +83,8 @@ def _dense_weights(
                 _gather_point(fitted[indices[start + a]], points[a])
             _gather_point(rows[row], points[n])
             _gram_of(points, n + 1, gram)
-            target[:n] = gram[n, :n]
+            for a in range(n):
+                target[a] = gram[n, a]
         weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
@@ -162,7 +163,8 @@ def _sparse_weights(
             target[:n] = 1.0
         else:
             _gram_of(points, n + 1, gram)
-            target[:n] = gram[n, :n]
+            for a in range(n):
+                target[a] = gram[n, a]
         weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
 
 
