@@ -33,10 +33,20 @@ def test_most_true_neighbors_are_found_and_the_recall_is_what_is_told():
 @pytest.mark.parametrize("n_passes", [0, 2])
 def test_farther_rings_are_met_until_enough_is_found(monkeypatch, n_passes):
     monkeypatch.setattr(approximate, "N_PASSES", n_passes)
+    monkeypatch.setattr(approximate, "MOST_MET", 1.0)
     rows = np.random.default_rng(0).normal(size=(1500, 40)).astype(np.float32)
     found = approximate_neighbors(rows, n_neighbors=8, slack=4, cells=cells_of(rows))
     assert found.recall >= approximate.ENOUGH_RECALL
     assert all(np.unique(listed).size == listed.size for listed in found.indices)
+
+
+def test_rows_that_rings_do_not_serve_are_searched_exactly(monkeypatch):
+    monkeypatch.setattr(approximate, "N_PASSES", 0)
+    rows = np.random.default_rng(0).normal(size=(1500, 40)).astype(np.float32)
+    found = approximate_neighbors(rows, n_neighbors=8, cells=cells_of(rows))
+    truth = np.argsort(brute_force(rows), axis=1, kind="stable")[:, :8]
+    assert found.recall == 1.0
+    np.testing.assert_array_equal(found.indices[:, :8], truth)
 
 
 def test_a_pass_over_neighbors_of_neighbors_raises_the_recall():

@@ -2,9 +2,9 @@
 
 Each cell meets only the nearest cells. Then neighbours of neighbours are tried, which repairs most
 of what was missed across the borders of cells. If a sample of rows, searched exactly, shows that
-too few of the true neighbours are found, each cell meets a ring of farther cells, and so on. No
-chance is involved: a pass reads the lists of the pass before and writes new ones, so the result is
-the same for any number of threads.
+too few of the true neighbours are found, each cell meets a ring of farther cells, and so on, until
+the exact search is the cheaper way on. No chance is involved: a pass reads the lists of the pass
+before and writes new ones, so the result is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ WIDENING = 3
 
 ENOUGH_RECALL = 0.96
 """Recall on the sample at which the search ends: a little above what we promise."""
+
+MOST_MET = 0.125
+"""Share of all rows that rings may reach: looking at every pair once is cheaper than more."""
 
 N_PASSES = 2
 """Passes over neighbours of neighbours after each ring; further ones find little more."""
@@ -123,7 +126,8 @@ def approximate_candidates(
 ) -> tuple[np.ndarray, float]:
     """Return about the nearest positions of each position, and the share of true ones found.
 
-    `sample` are positions whose true nearest positions, `truth`, are known.
+    `sample` are positions whose true nearest positions, `truth`, are known. The share is less
+    than `ENOUGH_RECALL` if farther rings would take longer than the exact search.
     """
     met = empty_lists(cells.order.size, n_listed)
     values, indices = empty_lists(cells.order.size, n_listed)
@@ -131,11 +135,14 @@ def approximate_candidates(
     while True:
         _meet_ring(cells, (inner, outer), met, n_jobs)
         merge_lists(values, indices, *met)
+        recall = _recall(indices, sample, truth)
         for n_passes in range(N_PASSES + 1):
             if n_passes:
                 _one_pass(cells, values, indices, n_jobs)
-            recall = _recall(indices, sample, truth)
+                recall = _recall(indices, sample, truth)
             logger.info("%.0f rows met, %d passes: recall %.3f", outer, n_passes, recall)
             if recall >= ENOUGH_RECALL or outer >= cells.order.size:
                 return indices, recall
         inner, outer = outer, WIDENING * outer
+        if outer > MOST_MET * cells.order.size:
+            return indices, recall

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill.method.approximate import approximate_candidates
+from vecfill.method.approximate import ENOUGH_RECALL, approximate_candidates
 from vecfill.method.blocks import n_threads, parallel_map, row_blocks
 from vecfill.method.cell_neighbors import candidates_by_cells, share_of_pairs
 from vecfill.method.cells import Cells
@@ -236,7 +236,7 @@ def approximate_neighbors(
 
     Every list is full, and distances are exact: only which rows are listed may be wrong. `reach`
     is the last listed distance, as if nothing had been missed; where lists give out, the tree
-    searches on from there.
+    searches on from there. Where no approximate search is quicker, the result is the exact one.
 
     Examples
     --------
@@ -255,6 +255,9 @@ def approximate_neighbors(
     place = np.empty(n_rows, np.int32)
     place[cells.order] = np.arange(n_rows)
     positions, recall = approximate_candidates(cells, n_listed, sample, place[truth], n_jobs=n_jobs)
+    if recall < ENOUGH_RECALL:
+        logger.info("recall %.3f: an exact search is quicker than a better approximate one", recall)
+        return exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
     indices = _by_row(cells, positions)
     squared = _ranked(rows, indices, n_jobs)
     return Neighbors(indices, squared, squared[:, -1].copy(), recall)
