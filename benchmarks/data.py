@@ -64,3 +64,12 @@ def variant_rows(n_rows: int) -> np.ndarray | None:
     rng = np.random.default_rng(2)
     rows[len(words) :] += 0.2 * rng.normal(size=(n_rows - len(words), words.shape[1]))
     return rows
+
+
+def sum_rows(n_rows: int) -> np.ndarray | None:
+    """As many rows as wanted that are harder still: words, then sums of two, as phrases are."""
+    words = real_rows(min(n_rows, 60_000))
+    if words is None:
+        return None
+    pairs = np.random.default_rng(2).integers(0, len(words), (2, n_rows - len(words)))
+    return np.concatenate([words, words[pairs[0]] + words[pairs[1]]])

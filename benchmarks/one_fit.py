@@ -2,7 +2,7 @@
 
 ``python benchmarks/one_fit.py vecfill made 50000 300 300 0.5`` fits made rows, 50,000 x 300, with
 vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors,
-``variants`` as many as wanted.
+``variants`` and ``sums`` as many as wanted.
 ``sketch`` instead of ``vecfill`` runs the sketches in ``../shared/prototypes``, where they are.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data import made_embedding, made_rows, real_rows, variant_rows
+from data import made_embedding, made_rows, real_rows, sum_rows, variant_rows
 from vecfill import LatentSemanticImputer
 
 SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
@@ -28,6 +28,7 @@ ROWS: dict[str, Callable[[int, int], np.ndarray | None]] = {
     "made": made_rows,
     "words": lambda n_rows, _: real_rows(n_rows),
     "variants": lambda n_rows, _: variant_rows(n_rows),
+    "sums": lambda n_rows, _: sum_rows(n_rows),
 }
 
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
@@ -103,7 +104,7 @@ def main() -> None:
     assert rows.shape == (asked.n_rows, asked.n_features)
     embedding, is_known = made_embedding(rows, asked.n_dims, asked.share)
     embedding = in_form(embedding, is_known)
-    peak_mb(forget=True)
+    begun = peak_mb(forget=True)
     cpu, wall = time.process_time(), time.perf_counter()
     found = fit(rows, embedding, is_known)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -115,6 +116,7 @@ def main() -> None:
                 "wall_s": wall,
                 "peak_mb": peak_mb(),
                 "with_input_mb": peak_mb() - empty,
+                "fit_mb": peak_mb() - begun,
                 "recall": getattr(found, "neighbor_recall_", None),
             }
         )

@@ -170,7 +170,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         return quick
     return {
         **quick,
-        "sketches": lambda: large.beside_sketches(2),
+        "sketches": lambda: large.beside_sketches(3),
         "approximate": lambda: large.quality_of_approximate(50_000),
         "million": large.million,
     }
