@@ -191,9 +191,9 @@ def quality_of_approximate(n_rows: int) -> dict | None:
 
 
 def million() -> list[dict]:
-    """Fit a million rows: made ones with structure, and two kinds of real ones without."""
+    """Fit a million rows: made ones with structure, and variants of real words, without."""
     records = []
-    for kind in ("made", "variants", "sums"):
+    for kind in ("made", "variants"):
         print(f"\na million rows x 100, {kind}, 50 dims, half known", flush=True)
         one = measured("vecfill", kind, 1_000_000, 100, 50, 0.5)
         print(

@@ -92,10 +92,13 @@ def test_an_odd_clock_still_gives_a_valid_manifest(world, monkeypatch, seconds):
 # 48
 def test_when_every_entity_is_known_the_file_is_copied_unchanged(world):
     world.write_table("towns.csv", world.towns[:N_KNOWN], world.places)
-    done = enriched(world, method="auto")
+    page = world.folder / "page.html"
+    done = enriched(world, method="auto", report=page, min_confidence=0.5)
     assert done.run is None
     assert (world.folder / "new.vec").read_bytes() == (world.folder / "base.vec").read_bytes()
     assert "Every entity has a row already; the file was copied unchanged." in done.notes
+    assert "No page was written, since there is no imputation to report on." in done.notes
+    assert not page.exists()
 
 
 # 49

@@ -123,6 +123,7 @@ def test_nothing_unknown_imputes_nothing(towns):
     table, embedding = towns
     run = vf.impute(table.iloc[:60], embedding)
     assert len(run.embedding) == 0
+    assert vf.impute(table.iloc[:60], embedding, min_confidence=0.5).abstained == ()
 
 
 def test_too_few_known_entities_need_the_paper_or_force(towns):

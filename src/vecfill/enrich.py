@@ -187,7 +187,7 @@ def enrich(
             left_out=left_out,
             counts=_counts(run, inputs, added),
             matches=inputs.matches,
-            notes=_notes(run, inputs, added, left_out),
+            notes=_notes(run, inputs, added, left_out, wants_page=report is not None),
         )
         options = {
             "method": str(method),
@@ -301,13 +301,20 @@ def _counts(run: Run | None, inputs: Inputs, added: Mapping[str, str]) -> dict[s
 
 
 def _notes(
-    run: Run | None, inputs: Inputs, added: Mapping[str, str], left_out: tuple[str, ...]
+    run: Run | None,
+    inputs: Inputs,
+    added: Mapping[str, str],
+    left_out: tuple[str, ...],
+    *,
+    wants_page: bool,
 ) -> tuple[str, ...]:
     from vecfill.inputs.entities import listed
 
     notes = [*inputs.notes, *(() if run is None else run.notes)]
     if run is None:
         notes.append("Every entity has a row already; the file was copied unchanged.")
+    if run is None and wants_page:
+        notes.append("No page was written, since there is no imputation to report on.")
     renamed = {entity: word for entity, word in added.items() if word != entity}
     if renamed:
         entity, word = next(iter(renamed.items()))

@@ -213,7 +213,7 @@ def _is_kept(
     problem: Problem, confidence: Confidence | None, min_confidence: float | None
 ) -> np.ndarray:
     """Tell which imputed entities have the confidence that was asked for."""
-    if min_confidence is None:
+    if min_confidence is None or problem.unknown.size == 0:
         return np.ones(problem.unknown.size, np.bool_)
     if confidence is None:
         raise InputError(

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
+from vecfill.method import trend as trend_module
 from vecfill.method.trend import linear_trend, reduced
 
 
@@ -44,6 +45,17 @@ def test_the_number_of_blas_threads_changes_no_bit():
     np.testing.assert_array_equal(*values)
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e150])
+@pytest.mark.parametrize("shape", [(30, 5), (30, 700), (700, 600)])
+def test_the_size_of_the_domain_does_not_matter(shape, size):
+    rng = np.random.default_rng(0)
+    rows, embedding = rng.normal(size=shape), rng.normal(size=(shape[0], 3))
+    is_known = np.arange(shape[0]) % 3 > 0
+    plain, scaled = (linear_trend(reduced(x), embedding, is_known) for x in (rows, size * rows))
+    np.testing.assert_allclose(scaled.values, plain.values, atol=1e-6)
+    np.testing.assert_allclose(scaled.residuals, plain.residuals, atol=1e-6)
+
+
 def test_noise_is_not_taken_for_a_trend():
     rng = np.random.default_rng(0)
     trend = linear_trend(rng.normal(size=(60, 5)), rng.normal(size=(60, 8)), np.ones(60, bool))
@@ -66,10 +78,22 @@ def test_reduction_keeps_distances(shape):
     np.testing.assert_allclose(found, wanted, rtol=0.01)
 
 
-def test_a_sparse_domain_is_reduced_without_becoming_dense():
-    domain = np.random.default_rng(0).random((40, 12)) * (
-        np.random.default_rng(1).random((40, 12)) < 0.3
-    )
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
+def test_a_sparse_domain_has_the_coordinates_of_a_dense_one(shape):
+    rng = np.random.default_rng(0)
+    domain = rng.random(shape) * (rng.random(shape) < 0.3)
+    dense, sparse = reduced(domain), reduced(csr_array(domain))
+    wanted = np.linalg.norm(dense[:6, None] - dense[None, 6:12], axis=2)
+    found = np.linalg.norm(sparse[:6, None] - sparse[None, 6:12], axis=2)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(sparse.mean(axis=0), 0.0, atol=1e-7)
+
+
+def test_a_large_sparse_domain_is_reduced_to_its_leading_directions(monkeypatch):
+    monkeypatch.setattr(trend_module, "MOST_DECOMPOSED", 10)
+    monkeypatch.setattr(trend_module, "MAX_RANK", 11)
+    rng = np.random.default_rng(0)
+    domain = rng.random((40, 12)) * (rng.random((40, 12)) < 0.3)
     dense, sparse = reduced(domain), reduced(csr_array(domain))
     wanted = np.linalg.norm(dense[:10, None] - dense[None, 10:20], axis=2)
     found = np.linalg.norm(sparse[:10, None] - sparse[None, 10:20], axis=2)

@@ -20,6 +20,9 @@ from vecfill._types import EmbeddingVectors, KnownMask
 MAX_RANK = 512
 """Directions of the domain that a trend may use: wider or sparse domains are reduced to them."""
 
+MOST_DECOMPOSED = 4000
+"""The smaller side of a sparse domain up to which all its directions are computed."""
+
 ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
 
@@ -53,24 +56,40 @@ def reduced(domain: Any) -> np.ndarray:
     """
     n_rows, n_features = domain.shape
     if issparse(domain):
-        rank = min(MAX_RANK, n_rows - 1, n_features - 1)
-        if rank < 1:
-            dense = domain.toarray().astype(np.float64)
-            return dense - dense.mean(axis=0)
-        start = np.random.default_rng(0).normal(size=min(n_rows, n_features))
-        left, values, _ = svds(domain.astype(np.float64), k=rank, v0=start)
-        coordinates = left * values
-        return coordinates - coordinates.mean(axis=0)
-    centred = domain - domain.mean(axis=0, dtype=np.float64)
-    if n_features <= MAX_RANK:
-        return centred
+        if min(n_rows, n_features) > MOST_DECOMPOSED:
+            return _leading_coordinates(domain)
+        centred = domain.astype(np.float64)
+        # Not filled by centring: what that does to products is known.
+        mean = np.asarray(centred.mean(axis=0)).ravel()
+    else:
+        centred = domain - domain.mean(axis=0, dtype=np.float64)
+        if n_features <= MAX_RANK:
+            return centred
+        mean = np.zeros(n_features)
+    size = float(abs(centred).max()) or 1.0  # squares of it shall neither over- nor underflow
+    centred, mean = centred / size, mean / size
     # Directions of the smaller of the two Gram matrices; both have the same non-zero spectrum.
     if n_rows <= n_features:
-        squares, left = np.linalg.eigh(centred @ centred.T)
+        along = centred @ mean
+        gram = _dense(centred @ centred.T) - along[:, None] - along + mean @ mean
+        squares, left = np.linalg.eigh(gram)
         kept = np.arange(squares.size)[::-1][:MAX_RANK]
-        return left[:, kept] * np.sqrt(np.maximum(squares[kept], 0.0))
-    _, right = np.linalg.eigh(centred.T @ centred)
-    return centred @ right[:, ::-1][:, :MAX_RANK]
+        return size * left[:, kept] * np.sqrt(np.maximum(squares[kept], 0.0))
+    _, right = np.linalg.eigh(_dense(centred.T @ centred) - n_rows * np.outer(mean, mean))
+    leading = right[:, ::-1][:, :MAX_RANK]
+    return size * (centred @ leading - mean @ leading)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if issparse(matrix) else matrix
+
+
+def _leading_coordinates(domain: Any) -> np.ndarray:
+    """Return the same for a sparse domain too large to decompose: about the leading directions."""
+    start = np.random.default_rng(0).normal(size=min(domain.shape))
+    left, values, _ = svds(domain.astype(np.float64), k=MAX_RANK, v0=start)
+    coordinates = left * values
+    return coordinates - coordinates.mean(axis=0)
 
 
 @one_blas_thread()
@@ -106,14 +125,20 @@ def linear_trend(
 
 
 def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the singular value decomposition, by the Gram matrix if the rows are many."""
-    if len(rows) <= 4 * rows.shape[1]:
-        return np.linalg.svd(rows, full_matrices=False)
+    """Return the singular value decomposition, by the smaller Gram matrix: several times quicker.
+
+    Directions below its rounding are left out: they carry nothing that can be told from noise,
+    and every strength that is tried holds them at zero.
+    """
+    if len(rows) < rows.shape[1]:
+        right, singular, left = _decomposed(rows.T)
+        return left.T, singular, right.T
+    size = np.abs(rows).max()
+    rows = rows / size
     squares, right = np.linalg.eigh(rows.T @ rows)
-    # Directions below the rounding of the Gram matrix carry nothing that can be told from noise.
     kept = squares > 1e-12 * squares[-1]
     singular = np.sqrt(squares[kept])
-    return rows @ right[:, kept] / singular, singular, right[:, kept].T
+    return rows @ right[:, kept] / singular, size * singular, right[:, kept].T
 
 
 def _missed(
