@@ -71,3 +71,4 @@ docs: $(DEV) ## the documentation site, in site/
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site
+	find src -name '*.nb[ic]' -delete

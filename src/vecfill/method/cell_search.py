@@ -66,7 +66,7 @@ def _meet(points, starts, cells, swapped, some, mine, theirs, values, indices):
         for start in range(starts[cell], starts[cell + 1], n_high):
             stop = min(start + n_high, starts[cell + 1])
             products = _products(points[start:stop], swapped)
-            scan_columns(products, start, some, theirs, mine, values, indices)
+            scan_columns(products, start, some, mine, theirs, values, indices)
             n_met += products.size
     return n_met
 

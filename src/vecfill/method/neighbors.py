@@ -257,6 +257,7 @@ def approximate_neighbors(
     positions, recall = approximate_candidates(cells, n_listed, sample, place[truth], n_jobs=n_jobs)
     if recall < ENOUGH_RECALL:
         logger.info("recall %.3f: an exact search is quicker than a better approximate one", recall)
+        del positions  # as large as the rows, and of no use to the exact search
         return exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
     indices = _by_row(cells, positions)
     squared = _ranked(rows, indices, n_jobs)

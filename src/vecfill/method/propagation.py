@@ -173,7 +173,7 @@ def fill_unknown(
     tol: float = RESIDUAL_TOL,
     n_jobs: int | None = None,
 ) -> Course:
-    """Write what `propagate` returns into the unknown rows of `embedding`: half the memory.
+    """Write what `propagate` returns into the unknown rows of `embedding`: no second array.
 
     Examples
     --------

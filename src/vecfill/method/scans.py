@@ -67,7 +67,7 @@ def scan_rows(products, rows, first_column, mine, theirs, values, indices):
 
 
 @compiled
-def scan_columns(products, first_row, columns, theirs, mine, values, indices):
+def scan_columns(products, first_row, columns, mine, theirs, values, indices):
     """Keep the best rows of each column, the same way: lists and `mine` are of the columns."""
     n_rows, n_columns = products.shape
     worst = np.empty(CHUNK, products.dtype)
