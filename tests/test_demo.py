@@ -16,7 +16,7 @@ from vecfill.demo import EXPLAINED, main, run_demo
 def test_the_demo_does_the_whole_job(tmp_path):
     said = []
     demo = run_demo(tmp_path / "demo", say=said.append)
-    assert demo.heldout.has_signal
+    assert demo.evaluation.has_signal
     assert demo.verification.ok
     assert (demo.verification.n_known, demo.verification.n_added) == (2730, 1235)
     assert len(read_embedding(demo.enriched)) == 2730 + 1235
@@ -31,7 +31,7 @@ def test_the_demo_does_the_whole_job(tmp_path):
     assert all(name in told for name in EXPLAINED)
     assert str(demo.page) in told
     # A town whose name is another word: in GloVe, man is not a town of the Ivory Coast.
-    assert "Man" in {doubt.entity for doubt in demo.run.suspicious}
+    assert "Man" in {doubt.entity for doubt in demo.result.suspicious}
 
 
 def test_files_of_an_earlier_demo_are_kept_unless_told(tmp_path, capsys):

@@ -208,7 +208,10 @@ def test_bad_arrays_are_refused_by_place(X, Y, words):
         ({"min_degree": 0}, "min_degree=0 is not a whole number of at least 1"),
         ({"min_degree": 2.5}, "min_degree=2.5"),
         ({"min_degree": 6}, "min_degree=6, but there are only 6 rows. Use at most 5."),
-        ({"weights": "lasso"}, "weights='lasso' is not known. Use one of 'simplex', 'nnls'"),
+        (
+            {"weight_rule": "lasso"},
+            "weight_rule='lasso' is not known. Use one of 'simplex', 'nnls'",
+        ),
         ({"solver": "cg"}, "solver='cg'"),
         ({"metric": "manhattan"}, "metric='manhattan'"),
         ({"ridge": -1}, "ridge=-1 is out of range"),
@@ -217,7 +220,6 @@ def test_bad_arrays_are_refused_by_place(X, Y, words):
         ({"max_iter": 0}, "max_iter=0"),
         ({"self_weight": 1.0}, "self_weight=1.0 is out of range"),
         ({"n_jobs": 0}, "n_jobs=0"),
-        ({"metric": "precomputed", "weights": "nnls"}, 'Use weights="simplex"'),
         ({"metric": "precomputed"}, "requires a square matrix of distances, but X is 6 x 2"),
     ],
 )
@@ -244,6 +246,13 @@ def test_bad_distances_are_refused_by_place(change, words):
         LatentSemanticImputer(min_degree=2, metric="precomputed").fit(
             distances, made_embedding(5, n_known=3)
         )
+
+
+def test_nnls_needs_vectors_and_says_so():
+    imputer = LatentSemanticImputer(min_degree=2, metric="precomputed", weight_rule="nnls")
+    distances = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    with pytest.raises(InputError, match="weight_rule='nnls' needs domain vectors"):
+        imputer.fit(distances, made_embedding(5, n_known=3))
 
 
 def test_without_a_floor_rows_that_reach_nothing_known_are_refused():

@@ -60,7 +60,7 @@ def test_glove_with_returns_classifies_sectors_as_in_the_paper(affinity, glove, 
     sectors = tokens.set_index("nGram")["Sector"].reindex(affinity.index)
     known = glove.drop(columns=["label", "freq"]).reindex(affinity.index)
     imputer = LatentSemanticImputer(
-        min_degree=8, weights="nnls", solver="power", tol=1e-2, random_state=0
+        min_degree=8, weight_rule="nnls", solver="power", tol=1e-2, random_state=0
     )
     imputed = imputer.fit(affinity.to_numpy(), known.to_numpy()).embedding_
     found = sector_accuracy(imputed, sectors.to_numpy())

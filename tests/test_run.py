@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import vecfill as vf
+from vecfill.model.predictors import LatentSemantic
 from vecfill.run import norm_factors
-from vecfill.settings import Setting
 
 
 @pytest.fixture(scope="module")
@@ -26,56 +26,56 @@ def towns():
 
 
 @pytest.fixture(scope="module")
-def run(towns):
+def result(towns):
     return vf.impute(*towns)
 
 
-def test_unknown_entities_are_imputed_and_known_ones_untouched(towns, run):
+def test_unknown_entities_are_imputed_and_known_ones_untouched(towns, result):
     _, embedding = towns
-    assert list(run.embedding.words) == [f"town{i}" for i in range(60, 80)]
-    assert run.known.vectors.tobytes() == embedding.vectors.tobytes()
-    assert run.embedding.vectors.dtype == np.float32
-    assert np.isfinite(run.embedding.vectors).all()
+    assert list(result.embedding.words) == [f"town{i}" for i in range(60, 80)]
+    assert result.known.vectors.tobytes() == embedding.vectors.tobytes()
+    assert result.embedding.vectors.dtype == np.float32
+    assert np.isfinite(result.embedding.vectors).all()
 
 
-def test_explanations_reproduce_the_vectors(run):
-    shares = run.contributions(range(20))
+def test_explanations_reproduce_the_vectors(result):
+    shares = result.contributions(range(20))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    trend = run.imputation.trend
+    trend = result.model.composition.trend
     if trend is None:
-        again = shares @ run.known.vectors
+        again = shares @ result.known.vectors
     else:
-        again = trend.values[60:] + run.setting.gamma * shares @ trend.residuals
-    np.testing.assert_allclose(again, run.embedding.vectors, atol=1e-6)
-    told = run.explain("town70", n=60)
+        again = trend.values[60:] + result.predictor.residual_share * shares @ trend.residuals
+    np.testing.assert_allclose(again, result.embedding.vectors, atol=1e-6)
+    told = result.explain("town70", n=60)
     assert told.shares.sum() == pytest.approx(1.0)
     assert 0 <= told.trend_share <= 1
 
 
-def test_a_known_entity_cannot_be_explained(run):
+def test_a_known_entity_cannot_be_explained(result):
     with pytest.raises(vf.InputError, match="'town3' is known"):
-        run.explain("town3")
+        result.explain("town3")
 
 
-def test_every_entity_has_a_confidence_and_a_bound(run):
-    assert run.confidence.values.shape == run.confidence.lower_bound.shape == (20,)
-    assert ((run.confidence.values >= 0) & (run.confidence.values <= 1)).all()
+def test_every_entity_has_a_confidence_and_a_bound(result):
+    assert result.confidence.values.shape == result.confidence.lower_bound.shape == (20,)
+    assert ((result.confidence.values >= 0) & (result.confidence.values <= 1)).all()
 
 
-def test_entities_below_the_asked_confidence_are_left_out_by_name(towns, run):
-    limit = float(np.median(run.confidence.values))
+def test_entities_below_the_asked_confidence_are_left_out_by_name(towns, result):
+    limit = float(np.median(result.confidence.values))
     strict = vf.impute(*towns, min_confidence=limit)
-    assert set(strict.embedding.words) | set(strict.abstained) == set(run.embedding.words)
+    assert set(strict.embedding.words) | set(strict.abstained) == set(result.embedding.words)
     assert strict.abstained
     assert (strict.confidence.values >= limit).all()
     assert strict.explain(strict.abstained[0]).contributors
 
 
-def test_the_run_is_plain_json(run):
-    told = json.loads(json.dumps(run.to_dict()))
+def test_the_run_is_plain_json(result):
+    told = json.loads(json.dumps(result.to_dict()))
     assert told["n_known"] == 60
     assert told["n_imputed"] == 20
-    assert set(told["confidence"]["entities"]) == set(run.embedding.words)
+    assert set(told["confidence"]["entities"]) == set(result.embedding.words)
 
 
 def test_the_paper_is_the_estimator(towns):
@@ -83,13 +83,13 @@ def test_the_paper_is_the_estimator(towns):
     vectors = np.full((80, 9), np.nan, np.float32)
     vectors[:60] = embedding.vectors
     expected = vf.LatentSemanticImputer().fit(table.to_numpy(), vectors).embedding_[60:]
-    run = vf.impute(table, embedding, method="paper")
-    np.testing.assert_array_equal(run.embedding.vectors, expected)
+    result = vf.impute(table, embedding, method="paper")
+    np.testing.assert_array_equal(result.embedding.vectors, expected)
 
 
 def test_a_single_setting_can_be_asked_for(towns):
-    wanted = Setting("unit_rows", 5, 0.2, 0.5)
-    assert vf.impute(*towns, method=wanted).setting == wanted
+    wanted = LatentSemantic("unit_rows", 5, 0.2, 0.5)
+    assert vf.impute(*towns, method=wanted).predictor == wanted
 
 
 def test_a_shuffled_domain_is_refused_unless_forced(towns):
@@ -105,12 +105,12 @@ def test_a_shuffled_domain_is_refused_unless_forced(towns):
 
 
 def test_calibrated_lengths_are_those_of_known_vectors(towns):
-    run = vf.impute(*towns, calibrate_norms=True)
-    known = np.linalg.norm(run.known.vectors, axis=1)
-    imputed = np.linalg.norm(run.embedding.vectors, axis=1)
+    result = vf.impute(*towns, calibrate_norms=True)
+    known = np.linalg.norm(result.known.vectors, axis=1)
+    imputed = np.linalg.norm(result.embedding.vectors, axis=1)
     assert np.median(imputed) == pytest.approx(np.median(known), rel=0.05)
     plain = vf.impute(*towns)
-    cosine = (plain.embedding.vectors * run.embedding.vectors).sum(axis=1)
+    cosine = (plain.embedding.vectors * result.embedding.vectors).sum(axis=1)
     cosine /= imputed * np.linalg.norm(plain.embedding.vectors, axis=1)
     np.testing.assert_allclose(cosine, 1.0, rtol=1e-5)
 
@@ -121,8 +121,8 @@ def test_a_zero_vector_keeps_its_length():
 
 def test_nothing_unknown_imputes_nothing(towns):
     table, embedding = towns
-    run = vf.impute(table.iloc[:60], embedding)
-    assert len(run.embedding) == 0
+    result = vf.impute(table.iloc[:60], embedding)
+    assert len(result.embedding) == 0
     assert vf.impute(table.iloc[:60], embedding, min_confidence=0.5).abstained == ()
 
 
@@ -132,18 +132,18 @@ def test_too_few_known_entities_need_the_paper_or_force(towns):
     with pytest.raises(vf.InputError, match="Only 2 entities are known"):
         vf.impute(table, few)
     for options in ({"method": "paper"}, {"force": True}):
-        run = vf.impute(table, few, **options)
-        assert len(run.embedding) == 78
-        assert run.confidence is None
+        result = vf.impute(table, few, **options)
+        assert len(result.embedding) == 78
+        assert result.confidence is None
     with pytest.raises(vf.InputError, match="min_confidence needs a confidence"):
         vf.impute(table, few, method="paper", min_confidence=0.5)
 
 
 def test_fewer_entities_than_neighbors_lower_the_degree_and_say_so(towns):
     table, embedding = towns
-    run = vf.impute(table.iloc[56:62], embedding, method="paper")
-    assert len(run.embedding) == 2
-    assert any("min_degree is 5 and not 8" in note for note in run.notes)
+    result = vf.impute(table.iloc[56:62], embedding, method="paper")
+    assert len(result.embedding) == 2
+    assert any("min_degree is 5 and not 8" in note for note in result.notes)
 
 
 def test_no_entity_known_is_refused(towns):
@@ -165,7 +165,7 @@ def test_distances_can_be_the_domain(towns):
     values = table.to_numpy()
     distances = np.sqrt(((values[:, None] - values[None]) ** 2).sum(axis=2))
     square = pd.DataFrame(distances, index=table.index, columns=list(table.index))
-    run = vf.impute(square, embedding, kind="distances")
-    assert len(run.embedding) == 20
+    result = vf.impute(square, embedding, kind="distances")
+    assert len(result.embedding) == 20
     with pytest.raises(vf.InputError, match="only distances"):
-        vf.impute(square, embedding, kind="distances", method=Setting(gamma=0.3))
+        vf.impute(square, embedding, kind="distances", method=LatentSemantic(residual_share=0.3))

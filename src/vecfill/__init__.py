@@ -15,7 +15,7 @@ them and says how far to trust the result; `enrich` is the whole job on files.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vecfill.enrich import enrich
+from vecfill.file_job import enrich
 
 if TYPE_CHECKING:
     from vecfill.embedding import Embedding
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
         InputError,
         MissingExtraError,
         NoSignalError,
+        OptionError,
         VecfillError,
     )
     from vecfill.imputer import LatentSemanticImputer
     from vecfill.io import read_embedding, write_embedding
-    from vecfill.result import Run
+    from vecfill.model.predictors import LatentSemantic
+    from vecfill.result import Result
     from vecfill.run import evaluate, impute
-    from vecfill.settings import Setting
+    from vecfill.views.report import write_report
 
 __version__ = "0.1.0"
 
@@ -40,17 +42,19 @@ __all__ = [
     "Embedding",
     "FormatError",
     "InputError",
+    "LatentSemantic",
     "LatentSemanticImputer",
     "MissingExtraError",
     "NoSignalError",
-    "Run",
-    "Setting",
+    "OptionError",
+    "Result",
     "VecfillError",
     "enrich",
     "evaluate",
     "impute",
     "read_embedding",
     "write_embedding",
+    "write_report",
 ]
 
 # Loaded when first asked for: scikit-learn, Numba and Arrow together take over a second, and
@@ -64,14 +68,19 @@ _HOMES = {
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
-    "Run": "vecfill.result",
-    "Setting": "vecfill.settings",
+    "LatentSemantic": "vecfill.model.predictors",
+    "OptionError": "vecfill.errors",
+    "Result": "vecfill.result",
     "evaluate": "vecfill.run",
     "impute": "vecfill.run",
     "read_embedding": "vecfill.io",
     "write_embedding": "vecfill.io",
+    "write_report": "vecfill.views.report",
 }
-_MODULES = ("embedding", "errors", "imputer", "inputs", "io", "method", "run", "settings", "trust")
+_MODULES = (
+    "embedding", "errors", "imputer", "inputs", "io", "method", "model", "requests", "run", "trust",
+    "views",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

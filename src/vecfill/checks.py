@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 from collections.abc import Collection
 from typing import Any
@@ -224,6 +225,19 @@ def whole_number(value: Any, name: str, *, low: int) -> int:
     return int(value)
 
 
+def true_or_false(value: Any, name: str) -> bool:
+    """Return `value` if it is true or false, else refuse it by name.
+
+    Examples
+    --------
+    >>> true_or_false(True, "force")
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}={value!r} is neither True nor False.")
+    return bool(value)
+
+
 def one_of(value: Any, name: str, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`, else refuse it with their list.
 
@@ -234,5 +248,7 @@ def one_of(value: Any, name: str, choices: Collection[str]) -> str:
     """
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name}={value!r} is not known. Use one of {listed}.")
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{name}={value!r} is not known.{hint} Use one of {listed}.")
     return value

@@ -17,10 +17,12 @@ from vecfill.inputs.names import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
 from vecfill.io.atomic import naming
 from vecfill.io.tables import read_table
-from vecfill.manifest import Fingerprint, made_with
-from vecfill.run import Run, evaluate, impute
+from vecfill.provenance import Fingerprint, provenance
+from vecfill.result import Result
+from vecfill.run import evaluate, impute
 from vecfill.sample import CITIES, VECTORS
-from vecfill.trust.heldout import HeldoutReport
+from vecfill.trust.evaluation import Evaluation
+from vecfill.views.report import write_report
 
 FOLDS = 2
 """Each known city is hidden once, half of them at a time: `evaluate` by itself takes five folds."""
@@ -32,8 +34,8 @@ EXPLAINED = ("Fort Worth", "Mülheim", "Addis Ababa")
 class Demo:
     """What the demo found, and where it wrote."""
 
-    run: Run
-    heldout: HeldoutReport
+    result: Result
+    evaluation: Evaluation
     verification: Verification
     enriched: Path
     page: Path
@@ -69,27 +71,27 @@ def run_demo(
     )
     # Place and country only: with their size, far cities would explain each other for being large.
     options = {"matches": matches, "standardize": True, "ignore": ("population",)}
-    heldout = evaluate(table, base, folds=FOLDS, **options)
-    say(_indented(str(heldout)))
+    evaluation = evaluate(table, base, folds=FOLDS, **options)
+    say(_indented(str(evaluation)))
 
-    run = impute(table, base, method=heldout.chosen, **options)
-    say(f"3. Vectors. {len(run.embedding):,} cities imputed: {run.setting}.")
-    if run.confidence is not None:
+    result = impute(table, base, method=evaluation.chosen, **options)
+    say(f"3. Vectors. {len(result.embedding):,} cities imputed: {result.predictor}.")
+    if result.confidence is not None:
         say(
-            f"   Lower bounds aimed at {run.confidence.level:.0%} of cases held for "
-            f"{run.confidence.coverage:.1%} of the hidden cities."
+            f"   Lower bounds aimed at {result.confidence.level:.0%} of cases held for "
+            f"{result.confidence.coverage:.1%} of the hidden cities."
         )
 
     say("4. Why. What three of them are made of:")
     for name in EXPLAINED:
-        say(_indented(str(run.explain(name, n=4))))
+        say(_indented(str(result.explain(name, n=4))))
 
-    doubts = ", ".join(f"{doubt.entity} ({doubt.word})" for doubt in run.suspicious[:12])
+    doubts = ", ".join(f"{doubt.entity} ({doubt.word})" for doubt in result.suspicious[:12])
     say(f"5. Doubts. Known cities that their neighbours contradict: {doubts} ...")
     say("   Some are other words, some rare spellings. Exclude them (exclude=) or give aliases.")
 
     enriched = place / "glove-cities-enriched.bin"
-    append_rows(place / VECTORS.name, enriched, _as_words(run, base), overwrite=overwrite)
+    append_rows(place / VECTORS.name, enriched, _as_words(result, base), overwrite=overwrite)
     proof = verify(place / VECTORS.name, enriched)
     same = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
     say(f"6. File. {proof.n_known:,} known rows {same}; {proof.n_added:,} rows added.")
@@ -97,39 +99,40 @@ def run_demo(
     page = place / "report.html"
     lies = zip(places["longitude"], places["latitude"], strict=True)
     on_map = {name: (float(x), float(y)) for name, (x, y) in zip(places["name"], lies, strict=True)}
-    run.report(
+    write_report(
+        result,
         page,
-        heldout=heldout,
+        evaluation=evaluation,
         coordinates=on_map,
         title="Cities",
-        manifest=_manifest(run, proof, enriched, place, options),
+        manifest=_manifest(result, proof, enriched, place, options),
         overwrite=overwrite,
     )
     say(f"7. Page. Open {page} in a browser.")
     say(f"   The enriched embedding is {enriched}.")
-    return Demo(run, heldout, proof, enriched, page)
+    return Demo(result, evaluation, proof, enriched, page)
 
 
-def _as_words(run: Run, base: Embedding) -> Embedding:
+def _as_words(result: Result, base: Embedding) -> Embedding:
     """Return the imputed cities under words in GloVe's style: lower case, hyphens for spaces."""
     taken, words = set(base.words), []
-    for name in run.embedding.words:
+    for name in result.embedding.words:
         word = name.lower().replace(" ", "-")
         words.append(word if word not in taken else name.replace(" ", "_"))
         taken.add(words[-1])
-    return Embedding(words, run.embedding.vectors)
+    return Embedding(words, result.embedding.vectors)
 
 
 def _manifest(
-    run: Run, proof: Verification, enriched: Path, place: Path, options: dict[str, Any]
+    result: Result, proof: Verification, enriched: Path, place: Path, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return how the demo's result was made, as `vecfill.enrich` would."""
     inputs = {"embedding": place / VECTORS.name, "table": place / CITIES.name}
     return {
-        **made_with(version("vecfill")),
+        **provenance(version("vecfill")),
         "options": {
-            "method": str(run.setting),
-            "match": run.matches.level,
+            "method": str(result.predictor),
+            "match": result.matches.level,
             "folds": FOLDS,
             **{name: value for name, value in options.items() if name != "matches"},
         },
@@ -137,9 +140,9 @@ def _manifest(
         "output": str(enriched),
         "format": "word2vec-binary",
         "counts": {
-            "entities": len(run.domain),
-            "known": len(run.known),
-            "imputed": len(run.embedding),
+            "entities": len(result.domain),
+            "known": len(result.known),
+            "imputed": len(result.embedding),
             "words_before": proof.n_known,
             "added": proof.n_added,
             "words_after": proof.n_known + proof.n_added,

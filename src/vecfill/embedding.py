@@ -184,6 +184,22 @@ class Embedding:
         nearest = np.argsort(-cosines, kind="stable")[:n]
         return [(self._words[row], float(cosines[row])) for row in nearest]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "words": self._words,
+            "vectors": np.asarray(self._vectors),
+            "notes": self._notes,
+            "provenance": dict(self._provenance),
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__init__(
+            state["words"],
+            state["vectors"],
+            notes=state["notes"],
+            provenance=state["provenance"],
+        )
+
     def equals(self, other: Embedding) -> bool:
         """Tell whether both hold the same words in the same order with the same bits.
 

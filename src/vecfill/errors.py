@@ -5,6 +5,7 @@
     VecfillError
     ├── InputError        also a ValueError: what was passed in cannot be used
     │   ├── DtypeError    also a TypeError: values of a kind that cannot be numbers
+    │   ├── OptionError   also a TypeError: an option that does not exist or cannot apply
     │   └── FormatError   a file is not what it claims to be, or is damaged
     ├── NoSignalError     the domain says nothing about the embedding
     └── MissingExtraError also an ImportError: an optional package is not installed
@@ -14,7 +15,13 @@
 
 from __future__ import annotations
 
-from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+    class ConvergenceWarning(_SklearnConvergenceWarning):
+        """An iteration reached its limit before its tolerance."""
 
 
 class VecfillError(Exception):
@@ -29,6 +36,10 @@ class DtypeError(InputError, TypeError):
     """Values of a kind that cannot be turned into real numbers."""
 
 
+class OptionError(InputError, TypeError):
+    """An option that does not exist, or that cannot be used with the others."""
+
+
 class FormatError(InputError):
     """A file is not what it claims to be; the message names file, place and remedy."""
 
@@ -41,5 +52,13 @@ class MissingExtraError(VecfillError, ImportError):
     """An optional package is missing; the message gives the line to type."""
 
 
-class ConvergenceWarning(_SklearnConvergenceWarning):
-    """An iteration reached its limit before its tolerance."""
+def __getattr__(name: str) -> Any:
+    # Made when first asked for: scikit-learn takes a second to load, and `vecfill --help` needs
+    # none of it.
+    if name != "ConvergenceWarning":
+        raise AttributeError(f"module 'vecfill.errors' has no attribute {name!r}")
+    from sklearn import exceptions  # noqa: PLC0415
+
+    text = "An iteration reached its limit before its tolerance."
+    made = type(name, (exceptions.ConvergenceWarning,), {"__doc__": text, "__module__": __name__})
+    return globals().setdefault(name, made)

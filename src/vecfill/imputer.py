@@ -1,33 +1,23 @@
-"""LatentSemanticImputer: the stages, behind ``fit(X, Y)``."""
+"""LatentSemanticImputer: a `Model` of the paper's method behind ``fit(X, Y)``."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vecfill import checks
 from vecfill.errors import ConvergenceWarning, InputError
-from vecfill.method.distances import well_scaled
-from vecfill.method.graph import (
-    measured_neighbor_graphs,
-    spanning_neighbor_graph_of_distances,
-)
-from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
-from vecfill.method.propagation import (
-    Course,
-    Outcome,
-    cut_off_rows,
-    fill_unknown,
-    propagate_by_iteration,
-)
-from vecfill.method.weights import convex_weights, convex_weights_of_distances
+from vecfill.method.graph import SpanningGraph
+from vecfill.method.propagation import RESIDUAL_TOL, Course, Outcome
+from vecfill.model.fitted import Model, fit
+from vecfill.model.predictors import LatentSemantic
+from vecfill.model.space import METRICS, Space
 
 
 class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -40,7 +30,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ----------
     min_degree
         Least number of neighbours that explain a row (the paper's delta).
-    weights
+    weight_rule
         ``"simplex"``: least squares over convex mixes, the paper's equation; ``"nnls"``:
         non-negative least squares divided by its sum, the authors' code.
     ridge
@@ -103,7 +93,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self,
         min_degree: int = 8,
         *,
-        weights: str = "simplex",
+        weight_rule: str = "simplex",
         ridge: float = 0.0,
         weight_floor: float = 0.1,
         solver: str = "direct",
@@ -116,7 +106,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         random_state: Any = None,
     ) -> None:
         self.min_degree = min_degree
-        self.weights = weights
+        self.weight_rule = weight_rule
         self.ridge = ridge
         self.weight_floor = weight_floor
         self.solver = solver
@@ -134,32 +124,54 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         `X` is dense or sparse, (n_rows, n_features); with ``metric="precomputed"`` the square
         matrix of distances. When nothing is unknown, `Y` comes back as it is.
         """
-        self._check_parameters()
-        domain = self._checked_domain(X, is_fit=True)
-        embedding = self._checked_embedding(Y, n_rows=domain.shape[0])
+        predictor = self._predictor()
+        space = self._space(X)
+        embedding = self._checked_embedding(Y, n_rows=space.n_rows)
         is_known = checks.known_rows(embedding)
-        if not is_known.any():
-            raise InputError(
-                f"No row of Y is known: all {len(embedding)} rows are NaN. "
-                f"At least one known vector is needed to impute the others."
-            )
-        self._check_degree(domain.shape[0], needed=not is_known.all())
-
-        graph, recall = self._graph(domain)
-        weights = self._weights(domain, graph)
-        filled = embedding.copy()
-        course = self._fill(weights, filled, is_known)
-
-        self.embedding_ = filled
-        self.is_known_ = is_known
-        self.graph_ = graph
-        self.neighbor_recall_ = recall
-        self.weights_ = weights
-        self.n_iter_ = max(1, course.n_iter)
-        self.relative_change_ = course.relative_change
-        self._fitted_domain = domain
+        self._check_degree(space.n_rows, is_known)
+        self._model = fit(predictor.fitted_to(space), space, embedding, is_known, tol=RESIDUAL_TOL)
+        self._warn_if_unfinished()
         self._n_features_out = embedding.shape[1]
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    @property
+    def embedding_(self) -> np.ndarray:
+        """`Y` with its unknown rows imputed; known rows bit for bit as they were."""
+        return self._fitted().embedding
+
+    @property
+    def is_known_(self) -> np.ndarray:
+        """Which rows were known."""
+        return self._fitted().is_known
+
+    @property
+    def graph_(self) -> csr_array:
+        """Who may explain whom, a boolean CSR matrix."""
+        return self._spanning_graph().graph
+
+    @property
+    def neighbor_recall_(self) -> float:
+        """Share of the true nearest rows that were found: 1.0 when exact, else by a sample."""
+        return self._spanning_graph().recall
+
+    @property
+    def weights_(self) -> csr_array:
+        """Each row as a convex mix of its neighbours, CSR; rows sum to one."""
+        model = self._fitted()
+        return model.space.weights(cast(LatentSemantic, model.predictor).weights_key)
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver; 1 if it needed none, which is how scikit-learn counts."""
+        return max(1, self._convergence().n_iter)
+
+    @property
+    def relative_change_(self) -> float:
+        """Last relative change of ``"power"``, or the relative residual of ``"direct"``."""
+        return self._convergence().relative_change
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:  # noqa: ARG002
         """Fit, and return the embedding of all rows: known ones as they were, others imputed."""
@@ -174,110 +186,73 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ``metric="precomputed"``, `X` holds the distances from new rows (down) to fitted ones
         (across).
         """
+        model = self._fitted()
+        new_rows = model.space.checked_new_rows(X, self.metric)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return model.vectors_of_new(new_rows)
+
+    def _fitted(self) -> Model:
         check_is_fitted(self)
-        rows = self._checked_domain(X, is_fit=False)
-        fitted = self._fitted_domain
-        n_neighbors = min(self.min_degree, fitted.shape[0])
-        options = {"ridge": self.ridge, "weight_floor": 0.0, "n_jobs": self.n_jobs}
-        if self.metric == "precomputed":
-            nearest = nearest_of_distances(rows, n_neighbors=n_neighbors)
-            weights = convex_weights_of_distances(rows, nearest.graph, between=fitted, **options)
-        else:
-            nearest = nearest_fitted(rows, fitted, n_neighbors=n_neighbors, n_jobs=self.n_jobs)
-            weights = convex_weights(rows, nearest.graph, fitted=fitted, **options)
-        vectors = (weights @ self.embedding_).astype(self.embedding_.dtype)
-        vectors[nearest.is_equal] = self.embedding_[nearest.equal_to]
-        return vectors
+        return self._model
 
-    def _graph(self, domain: np.ndarray | csr_array) -> tuple[csr_array, float]:
-        """Return who may explain whom, and the share of the true nearest rows in it."""
-        n_rows = domain.shape[0]
-        min_degree = min(self.min_degree, max(n_rows - 1, 1))
-        if self.metric == "precomputed":
-            return spanning_neighbor_graph_of_distances(domain, min_degree=min_degree), 1.0
-        (found,) = measured_neighbor_graphs(
-            domain, min_degrees=(min_degree,), neighbors=self.neighbors, n_jobs=self.n_jobs
-        )
-        return found.graph, found.recall
+    def _spanning_graph(self) -> SpanningGraph:
+        model = self._fitted()
+        key = cast(LatentSemantic, model.predictor).weights_key
+        return model.space.graph(key.preparation, key.min_degree)
 
-    def _weights(self, domain: np.ndarray | csr_array, graph: csr_array) -> csr_array:
-        options = {
-            "ridge": float(self.ridge),
-            "weight_floor": float(self.weight_floor),
-            "n_jobs": self.n_jobs,
-        }
-        if self.metric == "precomputed":
-            return convex_weights_of_distances(domain, graph, **options)
-        return convex_weights(domain, graph, form=self.weights, **options)
+    def _convergence(self) -> Course:
+        found = self._fitted().composition.convergence
+        assert found is not None
+        return found
 
-    def _fill(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> Course:
-        """Write the unknown rows; tell how it went."""
-        cut_off = cut_off_rows(weights, is_known)
-        if cut_off.size:
-            raise InputError(
-                f"{cut_off.size} unknown rows (the first is row {cut_off[0]}) reach no known row "
-                f"through positive weights, so nothing determines their vectors. "
-                f"Use weight_floor > 0 (the default is 0.1)."
-            )
-        if self.solver == "direct":
-            return fill_unknown(weights, embedding, is_known, n_jobs=self.n_jobs)
-        random = check_random_state(self.random_state)
-        found = propagate_by_iteration(
-            weights,
-            embedding,
-            is_known,
+    def _predictor(self) -> LatentSemantic:
+        """Return the predictor that the parameters describe; it refuses what cannot be."""
+        checks.one_of(self.metric, "metric", METRICS)
+        checks.one_of(self.neighbors, "neighbors", ("auto", "exact", "approximate"))
+        random = check_random_state(self.random_state) if self.solver == "power" else None
+        return LatentSemantic(
+            min_degree=self.min_degree,
+            ridge=self.ridge,
+            weight_rule=self.weight_rule,
+            weight_floor=self.weight_floor,
+            solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
             self_weight=self.self_weight,
-            rng=np.random.default_rng(random.randint(2**31)),
-            n_jobs=self.n_jobs,
+            seed=0 if random is None else int(random.randint(2**31)),
         )
-        if found.outcome is Outcome.MAX_ITER_REACHED:
+
+    def _space(self, X: Any) -> Space:
+        options = {"neighbors": self.neighbors, "n_jobs": self.n_jobs}
+        # The rows are checked first: scikit-learn wants the number of features counted after.
+        space = Space.of_array(X, self.metric, min_degrees=(self.min_degree,), **options)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        if self.weight_rule != "simplex":
+            space.refuse_without_vectors(f"weight_rule={self.weight_rule!r}")
+        return space
+
+    def _warn_if_unfinished(self) -> None:
+        course = self._convergence()
+        if course.outcome is Outcome.MAX_ITER_REACHED:
             warnings.warn(
                 f"The power iteration stopped at max_iter={self.max_iter} with a relative change "
-                f"of {found.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or tol, "
+                f"of {course.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or tol, "
                 f'or use solver="direct".',
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        embedding[~is_known] = found.vectors
-        return found
 
-    def _check_parameters(self) -> None:
-        checks.one_of(self.weights, "weights", ("simplex", "nnls"))
-        checks.one_of(self.solver, "solver", ("direct", "power"))
-        checks.one_of(self.metric, "metric", ("euclidean", "cosine", "precomputed"))
-        checks.one_of(self.neighbors, "neighbors", ("auto", "exact", "approximate"))
-        checks.whole_number(self.min_degree, "min_degree", low=1)
-        checks.whole_number(self.max_iter, "max_iter", low=1)
-        checks.number(self.ridge, "ridge", low=0)
-        checks.number(self.weight_floor, "weight_floor", low=0)
-        checks.number(self.tol, "tol", low=0, open_low=True)
-        checks.number(self.self_weight, "self_weight", low=0, high=0.999)
-        if self.metric == "precomputed" and self.weights == "nnls":
+    def _check_degree(self, n_rows: int, is_known: np.ndarray) -> None:
+        if not is_known.any():
             raise InputError(
-                'weights="nnls" needs the domain vectors themselves, and metric="precomputed" '
-                'has only their distances. Use weights="simplex".'
+                f"No row of Y is known: all {n_rows} rows are NaN. "
+                f"At least one known vector is needed to impute the others."
             )
-
-    def _check_degree(self, n_rows: int, *, needed: bool) -> None:
-        if needed and self.min_degree >= n_rows:
+        if not is_known.all() and self.min_degree >= n_rows:
             raise InputError(
                 f"min_degree={self.min_degree}, but there are only {n_rows} rows. "
                 f"Use at most {n_rows - 1}."
             )
-
-    def _checked_domain(self, X: Any, *, is_fit: bool) -> np.ndarray | csr_array:
-        rows = checks.domain_rows(X)
-        validate_data(self, X, reset=is_fit, skip_check_array=True)
-        if self.metric == "cosine":
-            # A row of zeros has no direction; it stays zero, as far from all others.
-            return normalize(well_scaled(rows))
-        if self.metric == "precomputed":
-            if is_fit:
-                return checks.square_distances(rows)
-            checks.refuse_negative_distances(rows)
-        return rows
 
     def _checked_embedding(self, Y: Any, *, n_rows: int) -> np.ndarray:
         if Y is None:

@@ -1,24 +1,32 @@
-"""What one imputation gives: the vectors, and everything there is to say about them."""
+"""What one imputation gives: a model with names, and everything there is to say about it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill.embedding import Embedding
+from vecfill.embedding import Embedding, printable
+from vecfill.errors import MissingExtraError
+from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
-from vecfill.settings import Imputation, Setting, Stages
+from vecfill.model.fitted import Model
+from vecfill.model.predictors import Predictor
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
-from vecfill.trust.explain import Contributions, Explanation, place_of
-from vecfill.trust.heldout import HeldoutReport
+from vecfill.trust.explanation import Explanation, explain
 from vecfill.trust.scores import RowScores
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_N_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -31,122 +39,180 @@ class Suspicion:
     """Between its vector and what its neighbours make of it."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """What was imputed, how, from what, and how far to trust it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What was imputed, how, from what, and how far to trust it.
 
-    embedding: Embedding
-    """The imputed entities and their vectors."""
-    known: Embedding
-    """The known entities, by their names in the table, and their vectors."""
-    matches: MatchReport
-    setting: Setting
-    domain: Domain = field(repr=False)
-    confidence: Confidence | None = field(repr=False)
+    Examples
+    --------
+    >>> from vecfill import impute
+    >>> rng = np.random.default_rng(0)
+    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
+    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> result = impute(places, known)
+    >>> len(result.embedding), len(result.known), len(result.enriched)
+    (10, 50, 60)
+    >>> print(result.explain("town55", n=2))
+    town55 comes from the linear trend of the domain alone
+    """
+
+    alignment: Alignment = field(repr=False)
+    model: Model
+    confidence: Confidence | None
     """Aligned with `embedding`; ``None`` when too few entities are known to learn it."""
-    heldout: RowScores | None = field(repr=False)
-    """Scores of known rows hidden and imputed again under the chosen setting. `evaluate` scores
-    the choice itself, against rivals."""
-    choice: Choice | None = field(repr=False)
+    heldout: RowScores | None
+    """Scores of known rows hidden and imputed again by the chosen predictor. `evaluate` scores the
+    choice itself, against rivals."""
+    choice: Choice | None
+    """How the predictor was chosen; ``None`` if one was asked for."""
     suspicious: tuple[Suspicion, ...]
-    abstained: tuple[str, ...]
-    """Entities left out because their confidence was below what was asked for."""
-    notes: tuple[str, ...]
-    stages: Stages = field(repr=False)
-    is_known: np.ndarray = field(repr=False)
-    imputation: Imputation = field(repr=False)
-    norm_factors: np.ndarray | None = field(repr=False)
+    """Known entities that their neighbours contradict, worst first."""
+    is_kept: np.ndarray
+    """Which of the unknown entities are given vectors; the others lack confidence."""
+    norm_factors: np.ndarray | None
     """Factors of a calibration of lengths; ``None`` if there was none."""
+    notes: tuple[str, ...]
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The imputed entities and their vectors."""
+        vectors = self.model.prediction.vectors
+        if self.norm_factors is not None:
+            vectors = vectors * self.norm_factors[:, None]
+        vectors = np.ascontiguousarray(vectors[self.is_kept], self.model.embedding.dtype)
+        names = np.array(self.alignment.unknown, dtype=object)
+        return Embedding(names[self.is_kept].tolist(), vectors)
+
+    @cached_property
+    def known(self) -> Embedding:
+        """The known entities, by their names in the table, and their vectors."""
+        return Embedding(self.alignment.known, self.model.known)
+
+    @cached_property
+    def enriched(self) -> Embedding:
+        """Known and imputed entities together, known ones first."""
+        words = (*self.known.words, *self.embedding.words)
+        return Embedding(words, np.vstack([self.known.vectors, self.embedding.vectors]))
+
+    @property
+    def predictor(self) -> Predictor:
+        """How the vectors were imputed."""
+        return self.model.predictor
+
+    @property
+    def domain(self) -> Domain:
+        """What described the entities."""
+        return self.alignment.domain
+
+    @property
+    def matches(self) -> MatchReport:
+        """Which word each entity was matched to."""
+        return self.alignment.matches
+
+    @property
+    def abstained(self) -> tuple[str, ...]:
+        """Entities left out because their confidence was below what was asked for."""
+        names = np.array(self.alignment.unknown, dtype=object)
+        return tuple(names[~self.is_kept].tolist())
 
     def explain(self, word: str, n: int = 10) -> Explanation:
-        """Return the known entities that an imputed one is made of, and their shares.
-
-        The `n` largest are listed; the shares of all known entities sum to one.
-        """
-        unknown = [self.domain.entities[row] for row in np.flatnonzero(~self.is_known)]
-        place = place_of(word, unknown, self.known.words)
-        shares = self.contributions([place])[0]
-        order = np.argsort(-shares, kind="stable")[:n]
-        order = order[shares[order] > 0]
-        names = tuple(self.known.words[i] for i in order)
-        return Explanation(word, names, shares[order], float(self.trend_shares()[place]))
+        """Return the `n` known entities that contribute most to an imputed one."""
+        unknown, known = self.alignment.unknown, self.alignment.known
+        return explain(self.model, word, unknown, known, n=n)
 
     def contributions(self, places: Iterable[int]) -> np.ndarray:
         """Return shares of all known entities (across) in some unknown ones (down).
 
         Unknown entities are numbered in the order of the table, those left out included.
         """
-        return self._contributions.of(np.fromiter(places, np.int64))
+        return self.model.shares(np.fromiter(places, np.int64))
 
-    @cached_property
-    def _contributions(self) -> Contributions:
-        # One factorisation serves every explanation of this run.
-        return Contributions(self.stages.weights(self.setting), self.is_known)
+    def to_arrow(self) -> pa.Table:
+        """Return one row for each known and imputed entity: name, vector, confidence, bound."""
+        import pyarrow as pa  # noqa: PLC0415
 
-    def trend_shares(self) -> np.ndarray:
-        """Return the trend's share in each unknown vector's way from the mean of the known ones."""
-        n_unknown = int((~self.is_known).sum())
-        trend = self.imputation.trend
-        if trend is None:
-            return np.zeros(n_unknown)
-        centre = self.known.vectors.mean(axis=0, dtype=np.float64)
-        way = np.linalg.norm(trend.values[~self.is_known] - centre, axis=1)
-        rest = np.linalg.norm(self.imputation.vectors - trend.values[~self.is_known], axis=1)
-        total = way + rest
-        return np.divide(way, total, out=np.ones(n_unknown), where=total > 0)
+        n_known, n_imputed = len(self.known), len(self.embedding)
+        vectors = self.enriched.vectors
+        numbers = pa.array(vectors.ravel())
+        columns = {
+            "entity": pa.array([printable(word) for word in self.enriched.words], pa.string()),
+            "is_imputed": pa.array([False] * n_known + [True] * n_imputed),
+            "confidence": self._column("values"),
+            "lower_bound": self._column("lower_bound"),
+            "vector": pa.FixedSizeListArray.from_arrays(numbers, vectors.shape[1]),
+        }
+        return pa.table(columns)
 
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        heldout: HeldoutReport | None = None,
-        coordinates: Mapping[str, Sequence[float]] | np.ndarray | None = None,
-        title: str = "Imputed vectors",
-        manifest: Mapping[str, Any] | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        """Write one self-contained HTML page on this run; `vecfill.views.report` tells more."""
-        # Imported when asked for: most runs draw nothing.
-        from vecfill.views.report import write_report  # noqa: PLC0415
+    def _column(self, name: str) -> Any:
+        """Return a value for each imputed entity, null for the known ones."""
+        import pyarrow as pa  # noqa: PLC0415
 
-        write_report(
-            self,
-            path,
-            heldout=heldout,
-            coordinates=coordinates,
-            title=title,
-            manifest=manifest,
-            overwrite=overwrite,
-        )
+        unsaid = [None] * len(self.known)
+        if self.confidence is None:
+            return pa.array(unsaid + [None] * len(self.embedding), pa.float64())
+        return pa.array(unsaid + getattr(self.confidence, name).tolist(), pa.float64())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table of `to_arrow` as a pandas data frame, entities as index."""
+        try:
+            import pandas  # noqa: PLC0415, F401
+        except ImportError as error:
+            raise MissingExtraError(
+                "to_pandas needs pandas, which is not installed. Type: pip install pandas"
+            ) from error
+        return self.to_arrow().to_pandas().set_index("entity")
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Result: {len(self.embedding):,} entities imputed from {len(self.known):,} known ones",
+            f"  method      {self.predictor}",
+        ]
+        if self.heldout is not None:
+            means = self.heldout.means()
+            lines.append(
+                f"  proof       hidden entities: centred cosine {means['centred_cosine']:.2f}, "
+                f"{means['hits_at_10']:.0%} among the ten nearest"
+            )
+        if self.confidence is not None and len(self.embedding):
+            low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
+            lines.append(f"  confidence  {middle:.2f} (half of them {low:.2f} to {high:.2f})")
+        shown = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
+        if shown:
+            more = ", ..." if len(self.embedding) > _N_SHOWN else ""
+            lines.append(f"  entities    {shown[:80]}{more}")
+        if self.abstained:
+            lines.append(f"  left out    {len(self.abstained):,} entities of too little confidence")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>{self.embedding._repr_html_()}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and manifests."""
         return {
             "n_known": len(self.known),
             "n_imputed": len(self.embedding),
-            "method": self.setting.to_dict(),
+            "method": self.predictor.to_dict(),
             "matched": dict(self.matches.counts),
             "heldout": None if self.heldout is None else self.heldout.means(),
             "p_value": None if self.choice is None else self.choice.p_value,
-            "confidence": None
-            if self.confidence is None
-            else {
-                "level": self.confidence.level,
-                "coverage": self.confidence.coverage,
-                "entities": {
-                    word: {"confidence": float(value), "lower_bound": float(bound)}
-                    for word, value, bound in zip(
-                        self.embedding.words,
-                        self.confidence.values,
-                        self.confidence.lower_bound,
-                        strict=True,
-                    )
-                },
-            },
-            "suspicious": [
-                {"entity": s.entity, "word": s.word, "centred_cosine": s.centred_cosine}
-                for s in self.suspicious
-            ],
+            "confidence": self._confidence_dict(),
+            "suspicious": [vars(each).copy() for each in self.suspicious],
             "abstained": list(self.abstained),
             "notes": list(self.notes),
+        }
+
+    def _confidence_dict(self) -> dict[str, Any] | None:
+        if self.confidence is None:
+            return None
+        rows = zip(
+            self.embedding.words, self.confidence.values, self.confidence.lower_bound, strict=True
+        )
+        return {
+            "level": self.confidence.level,
+            "coverage": self.confidence.coverage,
+            "entities": {
+                word: {"confidence": float(value), "lower_bound": float(bound)}
+                for word, value, bound in rows
+            },
         }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,161 +9,165 @@ import numpy as np
 
 from vecfill import checks
 from vecfill._blas import one_blas_thread
-from vecfill.embedding import Embedding
-from vecfill.errors import InputError, NoSignalError
+from vecfill.errors import InputError, NoSignalError, OptionError
+from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import Level
-from vecfill.problem import Problem, problem_of
-from vecfill.result import Run, Suspicion
-from vecfill.settings import MIN_DEGREES, PAPER, Setting, Stages
+from vecfill.model.fitted import Model, fit
+from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
+from vecfill.model.space import MIN_DEGREES, Space
+from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.result import Result, Suspicion
 from vecfill.trust.choice import FEWEST_KNOWN, Choice, choose
 from vecfill.trust.confidence import (
     Confidence,
     Hidden,
     hide_and_impute,
     learn_confidence,
-    signals,
     suspicious_rows,
 )
-from vecfill.trust.heldout import HeldoutReport, evaluate_rows
+from vecfill.trust.evaluation import Evaluation, evaluate_rows
+from vecfill.trust.signals import signals
 
 
-@one_blas_thread()
+@takes(reading=Reading, how=Method, trust=Trust)
 def impute(
     table: Any,
-    embedding: Embedding,
+    embedding: Any,
     *,
-    method: str | Setting = "auto",
     matches: MatchReport | None = None,
-    match: Level = "loose",
-    aliases: Mapping[str, str] | None = None,
-    exclude: Iterable[str] = (),
-    level: float = 0.9,
-    min_confidence: float | None = None,
-    calibrate_norms: bool = False,
-    force: bool = False,
-    seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    **domain_options: Any,
-) -> Run:
+    reading: Reading,
+    how: Method,
+    trust: Trust,
+) -> Result:
     """Return vectors for the entities of a table that an embedding lacks.
 
-    `table` is anything `vecfill.inputs.domain.as_domain` takes (a pandas, polars or Arrow table
-    keyed by entity, a file, an edge list ...), with `domain_options` passed on to it. `method` is
-    ``"auto"``, which tries settings on hidden known entities and takes the best; ``"paper"``,
-    the paper to the letter; or a `Setting`. Entities are matched to words at the level `match`,
-    or as `matches` says. With `min_confidence`, entities below it are left out.
+    `table` describes the entities: a pandas, polars or Arrow table keyed by entity, a file, an edge
+    list, or anything else that `vecfill.inputs.domain.as_domain` takes. `embedding` is an
+    `Embedding`, the path of a file of vectors, a mapping from word to vector, or a table. `method`
+    is ``"auto"``, which hides known entities and takes the method that imputes them best;
+    ``"paper"``, the paper to the letter; or a predictor such as `vecfill.LatentSemantic`.
+    `matches` says which entity is which word, instead of matching names here. `n_jobs` is the
+    number of threads; the result is the same bits for any number.
 
-    When the domain says nothing about the embedding, `NoSignalError` is raised unless `force`.
+    When the table carries no signal about the embedding, `NoSignalError` is raised unless `force`.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = Embedding(list(places)[:50], np.array(list(places.values()))[:50] @ np.eye(2, 5))
-    >>> run = impute(places, known)
-    >>> len(run.embedding), bool(run.confidence.values.min() > 0.5)
-    (10, True)
-    >>> float(run.explain("town55", n=50).shares.sum().round(6))
-    1.0
+    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> result = impute(places, known)
+    >>> result.embedding
+    Embedding(10 words, 5 dims, float64: 'town50', 'town51', 'town52', 'town53', 'town54', ...)
+    >>> result.confidence.values.round(1)[:3]
+    array([1., 1., 1.])
     """
-    checks.number(level, "level", low=0, high=1, open_low=True)
-    if isinstance(method, str):
-        checks.one_of(method, "method", ("auto", "paper"))
     tell = progress or quiet
-    problem = problem_of(table, embedding, matches, match, aliases, exclude, domain_options)
-    problem.refuse_cut_off()
-    vectors, is_known = problem.embedding, problem.is_known
-    asked = PAPER if isinstance(method, str) else method
-    stages = problem.stages(MIN_DEGREES if isinstance(method, str) else (asked.min_degree,), n_jobs)
-
-    choice, is_checkable = None, problem.n_known >= FEWEST_KNOWN and not is_known.all()
-    if method == "auto" and not is_known.all() and (is_checkable or not force):
-        step = partial(tell, "choosing the method")
-        choice = choose(stages, vectors, is_known, seed=seed, progress=step)
-        if not choice.has_signal and not force:
-            raise NoSignalError(_no_signal_words(choice))
-    setting = _fitting(asked if choice is None else choice.setting, stages)
-
-    tell("imputing", 0, 2)
-    found = stages.impute(vectors, is_known, setting)
-    tell("learning confidence", 1, 2)
-    hidden, confidence = None, None
-    if is_checkable:
-        hidden = hide_and_impute(stages, vectors, is_known, setting, seed=seed)
-        seen = signals(stages, vectors, is_known, setting, found)
-        confidence = learn_confidence(hidden, seen, level=level)
-    tell("done", 2, 2)
-
-    factors = norm_factors(found.vectors, vectors[is_known]) if calibrate_norms else None
-    imputed = found.vectors if factors is None else found.vectors * factors[:, None]
-    unknown, is_kept = problem.unknown, _is_kept(problem, confidence, min_confidence)
-    return Run(
-        embedding=Embedding(
-            unknown[is_kept].tolist(), np.ascontiguousarray(imputed[is_kept], vectors.dtype)
-        ),
-        known=problem.known,
-        matches=problem.matches,
-        setting=setting,
-        domain=problem.domain,
-        confidence=_confidence_of(is_kept, confidence),
-        heldout=None if hidden is None else hidden.scores,
-        choice=choice,
-        suspicious=() if hidden is None else _suspicions(problem, hidden),
-        abstained=tuple(unknown[~is_kept].tolist()),
-        notes=(*problem.notes, *_degree_notes(asked, stages)),
-        stages=stages,
-        is_known=is_known,
-        imputation=found,
-        norm_factors=factors,
-    )
+    alignment = align(table, embedding, reading, matches=matches, progress=progress)
+    return impute_aligned(alignment, how, trust, n_jobs=n_jobs, progress=tell)
 
 
 @one_blas_thread()
+def impute_aligned(
+    alignment: Alignment,
+    how: Method,
+    trust: Trust,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress = quiet,
+) -> Result:
+    """Return what `impute` does, for a table and an embedding that were brought together."""
+    alignment.refuse_cut_off()
+    asked = _asked(how)
+    space = Space.of_domain(
+        alignment.domain, min_degrees=_degrees(asked, how.method), n_jobs=n_jobs
+    )
+    choice = None
+    if asked is None and not alignment.is_known.all() and _can_choose(alignment, how):
+        choice = _chosen(space, alignment, how, progress)
+    predictor = (choice.predictor if choice else asked or PAPER).fitted_to(space)
+
+    progress("imputing", 0, 2)
+    model = fit(predictor, space, alignment.embedding, alignment.is_known)
+    progress("learning confidence", 1, 2)
+    hidden, confidence = _checked_on_hidden(model, alignment, how, trust)
+    progress("done", 2, 2)
+    is_kept = _is_kept(alignment, confidence, trust.min_confidence)
+    vectors = model.prediction.vectors
+    return Result(
+        alignment=alignment,
+        model=model,
+        confidence=None if confidence is None else confidence.rows(is_kept),
+        heldout=None if hidden is None else hidden.scores,
+        choice=choice,
+        suspicious=() if hidden is None else _suspicions(alignment, hidden),
+        is_kept=is_kept,
+        norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
+        notes=(*alignment.notes, *_degree_notes(asked or PAPER, space)),
+    )
+
+
+@takes(reading=Reading)
 def evaluate(
     table: Any,
-    embedding: Embedding,
+    embedding: Any,
     *,
     folds: int = 5,
     seed: int = 0,
     matches: MatchReport | None = None,
-    match: Level = "loose",
-    aliases: Mapping[str, str] | None = None,
-    exclude: Iterable[str] = (),
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    **domain_options: Any,
-) -> HeldoutReport:
+    reading: Reading,
+) -> Evaluation:
     """Return how well hidden known entities come back, under `auto`, the paper and every rival.
+
+    `table` and `embedding` are what `vecfill.impute` takes. Known entities are hidden in `folds`
+    parts, one after the other.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = Embedding(list(places)[:50], np.array(list(places.values()))[:50] @ np.eye(2, 5))
+    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
     >>> report = evaluate(places, known)
     >>> report.n_known, report.n_unknown, report.has_signal
     (50, 10, True)
     """
-    problem = problem_of(table, embedding, matches, match, aliases, exclude, domain_options)
-    n_known = problem.n_known
+    alignment = align(table, embedding, reading, matches=matches, progress=progress)
+    tell = progress or quiet
+    return evaluate_aligned(alignment, folds=folds, seed=seed, n_jobs=n_jobs, progress=tell)
+
+
+@one_blas_thread()
+def evaluate_aligned(
+    alignment: Alignment,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = quiet,
+) -> Evaluation:
+    """Return what `evaluate` does, for a table and an embedding that were brought together."""
+    n_known = alignment.n_known
     checks.whole_number(folds, "folds", low=2)
+    checks.whole_number(seed, "seed", low=0)
     if n_known < 2 * FEWEST_KNOWN or folds > n_known:
         raise InputError(
             f"Only {n_known} entities are known; {max(folds, 2 * FEWEST_KNOWN)} are needed to "
             f"hide them in {folds} folds and choose a method on the rest."
         )
     return evaluate_rows(
-        problem.stages(MIN_DEGREES, n_jobs),
-        problem.embedding,
-        problem.is_known,
+        Space.of_domain(alignment.domain, n_jobs=n_jobs),
+        alignment.embedding,
+        alignment.is_known,
         n_folds=folds,
         seed=seed,
-        progress=partial(progress or quiet, "hiding known entities"),
+        progress=partial(progress, "hiding known entities"),
     )
 
 
@@ -186,64 +188,90 @@ def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.divide(wanted, lengths, out=np.ones(lengths.size), where=lengths > 0)
 
 
-def _fitting(setting: Setting, stages: Stages) -> Setting:
-    """Return the setting with a least degree that the number of rows admits."""
-    if setting.preparation not in stages.preparations:
-        raise InputError(
-            f"preparation={setting.preparation!r} needs domain vectors, and this domain has only "
-            f"distances. Use one of {', '.join(stages.preparations)}."
+def _asked(how: Method) -> Predictor | None:
+    """Return the predictor that was asked for, or ``None`` if one is to be chosen."""
+    if how.setting():
+        return LatentSemantic(**how.setting())
+    if how.method in (None, "auto"):
+        return None
+    if how.method == "paper":
+        return PAPER
+    if not isinstance(how.method, Predictor):
+        raise OptionError(
+            f"method is an object of type {type(how.method).__name__}. Use 'auto', 'paper' or a "
+            "predictor such as LatentSemantic(min_degree=8)."
         )
-    if stages.is_distances and setting.gamma is not None:
-        raise InputError("A trend needs domain vectors, and this domain has only distances.")
-    degree = min(setting.min_degree, max(stages.min_degrees))
-    return Setting(setting.preparation, degree, setting.ridge, setting.gamma)
+    return how.method
 
 
-def _degree_notes(asked: Setting, stages: Stages) -> tuple[str, ...]:
-    """Say so if there are too few rows for the least degree asked for."""
-    degree, n_rows = stages.min_degrees[0], stages.domain.shape[0]
-    if degree == asked.min_degree:
-        return ()
-    return (
-        f"There are only {n_rows} entities, so min_degree is {degree} and not {asked.min_degree}.",
+def _degrees(asked: Predictor | None, method: object) -> tuple[int, ...]:
+    """Return the least degrees whose graphs will be wanted."""
+    min_degree = getattr(asked, "min_degree", None)
+    # Methods by name share graphs with what they are compared with; one predictor needs its own.
+    return MIN_DEGREES if min_degree is None or isinstance(method, str) else (min_degree,)
+
+
+def _can_choose(alignment: Alignment, how: Method) -> bool:
+    """Tell whether to choose; too few known entities are refused there unless forced."""
+    return alignment.n_known >= FEWEST_KNOWN or not how.force
+
+
+def _chosen(space: Space, alignment: Alignment, how: Method, progress: Progress) -> Choice:
+    step = partial(progress, "choosing the method")
+    vectors, is_known = alignment.embedding, alignment.is_known
+    choice = choose(space, vectors, is_known, seed=how.seed, progress=step)
+    if not choice.has_signal and not how.force:
+        raise NoSignalError(
+            "The table carries no signal about this embedding: hidden known vectors came back no "
+            f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
+            f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
+            "ones. Check that names and rows belong together, or use another table; force=True "
+            "(--force) imputes all the same."
+        )
+    return choice
+
+
+def _checked_on_hidden(
+    model: Model, alignment: Alignment, how: Method, trust: Trust
+) -> tuple[Hidden | None, Confidence | None]:
+    """Return known rows hidden and imputed again, and what they teach about the unknown ones."""
+    if alignment.n_known < FEWEST_KNOWN or alignment.is_known.all():
+        return None, None
+    hidden = hide_and_impute(
+        model.space, alignment.embedding, alignment.is_known, model.predictor, seed=how.seed
     )
+    seen = signals(model.rows, model.prediction)
+    return hidden, learn_confidence(hidden, seen, level=trust.level)
+
+
+def _degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
+    """Say so if there are too few rows for the least degree asked for."""
+    wanted = getattr(asked, "min_degree", 1)
+    degree = space.degree(wanted)
+    if degree == wanted:
+        return ()
+    return (f"There are only {space.n_rows} entities, so min_degree is {degree} and not {wanted}.",)
 
 
 def _is_kept(
-    problem: Problem, confidence: Confidence | None, min_confidence: float | None
+    alignment: Alignment, confidence: Confidence | None, min_confidence: float | None
 ) -> np.ndarray:
     """Tell which imputed entities have the confidence that was asked for."""
-    if min_confidence is None or problem.unknown.size == 0:
-        return np.ones(problem.unknown.size, np.bool_)
+    n_unknown = int((~alignment.is_known).sum())
+    if min_confidence is None or n_unknown == 0:
+        return np.ones(n_unknown, np.bool_)
     if confidence is None:
         raise InputError(
             "min_confidence needs a confidence, and too few entities are known to learn one "
-            f"({problem.n_known}; {2 * FEWEST_KNOWN} are needed)."
+            f"({alignment.n_known}; {2 * FEWEST_KNOWN} are needed)."
         )
     return confidence.values >= min_confidence
 
 
-def _confidence_of(rows: np.ndarray, confidence: Confidence | None) -> Confidence | None:
-    if confidence is None:
-        return None
-    values, lower_bound = confidence.values[rows], confidence.lower_bound[rows]
-    return replace(confidence, values=values, lower_bound=lower_bound)
-
-
-def _suspicions(problem: Problem, hidden: Hidden) -> tuple[Suspicion, ...]:
-    words, found = problem.matches.words, []
+def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:
+    words, found = alignment.matches.words, []
     for place in suspicious_rows(hidden):
-        entity = problem.domain.entities[hidden.rows[place]]
+        entity = alignment.domain.entities[hidden.rows[place]]
         cosine = float(hidden.scores.centred_cosine[place])
         found.append(Suspicion(entity, words[entity], cosine))
     return tuple(found)
-
-
-def _no_signal_words(choice: Choice) -> str:
-    return (
-        "The domain carries no signal about this embedding: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
-        f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
-        "ones. Check that names and rows belong together, or use another domain; force=True "
-        "(--force) imputes all the same."
-    )

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from vecfill import InputError
-from vecfill.settings import PAPER, Setting, Stages
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER, LatentSemantic
+from vecfill.model.space import Space
 from vecfill.trust import choice as choice_module
-from vecfill.trust.choice import chance_of, choose, fewer_dims
-from vecfill.trust.hiding import hidden_folds
-from vecfill.trust.scores import unit
+from vecfill.trust.choice import choose, fewer_dims, permutation_p_value
+from vecfill.trust.folds import hidden_folds
 
 
 def made(n_rows: int = 150, *, noise: float = 0.1, seed: int = 0):
@@ -40,20 +42,20 @@ def test_folds_that_cannot_be_are_refused(n_folds):
 
 def test_a_signal_is_found_and_a_shuffled_domain_has_none():
     domain, embedding, is_known = made()
-    found = choose(Stages(domain), embedding, is_known)
+    found = choose(Space(domain), embedding, is_known)
     assert found.has_signal
     assert found.honest.centred_cosine.mean() > 0.5
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(domain))
-        shuffled = choose(Stages(domain[order]), embedding, is_known)
+        shuffled = choose(Space(domain[order]), embedding, is_known)
         assert not shuffled.has_signal
 
 
 def test_the_choice_is_the_same_for_the_same_seed_and_any_number_of_threads():
     domain, embedding, is_known = made()
-    first = choose(Stages(domain, n_jobs=1), embedding, is_known, seed=4)
-    again = choose(Stages(domain, n_jobs=3), embedding, is_known, seed=4)
-    assert first.setting == again.setting
+    first = choose(Space(domain, n_jobs=1), embedding, is_known, seed=4)
+    again = choose(Space(domain, n_jobs=3), embedding, is_known, seed=4)
+    assert first.predictor == again.predictor
     assert first.means == again.means
 
 
@@ -61,7 +63,7 @@ def test_hidden_vectors_never_reach_their_own_prediction():
     # Every vector is random, so nothing can predict it but itself.
     rng = np.random.default_rng(0)
     domain, embedding = rng.normal(size=(150, 4)), rng.normal(size=(150, 200))
-    found = choose(Stages(domain), embedding, np.ones(150, bool))
+    found = choose(Space(domain), embedding, np.ones(150, bool))
     assert abs(found.honest.centred_cosine.mean()) < 0.02
     assert not found.has_signal
 
@@ -71,7 +73,7 @@ def test_chance_is_even_for_unrelated_directions():
     # A shared direction is no signal: every prediction is as near to every truth.
     shared = rng.normal(size=30) * 3
     chances = [
-        chance_of(
+        permutation_p_value(
             unit(rng.normal(size=(40, 30)) + shared), unit(rng.normal(size=(40, 30)) + shared)
         )
         for _ in range(300)
@@ -84,17 +86,16 @@ def test_too_few_known_rows_are_refused_with_the_way_out():
     domain, embedding, _ = made()
     is_known = np.arange(150) < 9
     with pytest.raises(InputError, match=r"Only 9 entities are known.*--method paper"):
-        choose(Stages(domain), embedding, is_known)
+        choose(Space(domain), embedding, is_known)
 
 
 def test_distances_admit_only_what_needs_no_vectors():
     domain, embedding, is_known = made()
     distances = np.sqrt(((domain[:, None] - domain[None]) ** 2).sum(axis=2))
-    stages = Stages(distances, is_distances=True)
-    found = choose(stages, embedding, is_known)
+    found = choose(Space(distances, is_distances=True), embedding, is_known)
     assert found.has_signal
-    assert {setting.preparation for setting in found.settings} == {"as_given"}
-    assert all(setting.gamma is None for setting in found.settings)
+    assert {each.preparation for each in found.tried} == {"as_given"}
+    assert all(each.residual_share is None for each in found.tried)
 
 
 def test_a_large_embedding_is_compared_in_fewer_dimensions(monkeypatch):
@@ -106,12 +107,12 @@ def test_a_large_embedding_is_compared_in_fewer_dimensions(monkeypatch):
     assert (np.isnan(few).all(axis=1) == ~is_known).all()
 
 
-def test_a_setting_without_trend_is_the_estimator_and_gamma_zero_is_the_trend():
+def test_the_paper_is_the_estimator_and_no_residual_leaves_the_trend():
     from vecfill import LatentSemanticImputer
 
     domain, embedding, is_known = made()
-    stages = Stages(domain)
+    space, given = Space(domain), KnownRows(embedding, is_known)
     expected = LatentSemanticImputer().fit(domain, embedding).embedding_[~is_known]
-    np.testing.assert_array_equal(stages.impute(embedding, is_known, PAPER).vectors, expected)
-    alone = stages.impute(embedding, is_known, Setting(gamma=0.0))
-    np.testing.assert_allclose(alone.vectors, alone.trend.values[~is_known])
+    np.testing.assert_array_equal(PAPER.predict(space, given).vectors, expected)
+    alone = LatentSemantic(residual_share=0.0).predict(space, given)
+    np.testing.assert_allclose(alone.vectors, alone.composition.trend.values[~is_known])

@@ -5,16 +5,16 @@ import pytest
 from scipy.stats import spearmanr
 
 from tests.trust.test_choice import made
-from vecfill.settings import PAPER, Setting, Stages
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER
+from vecfill.model.space import Space, WeightsKey
 from vecfill.trust.confidence import (
     _margin,
     hide_and_impute,
     learn_confidence,
-    misfit,
-    signals,
     suspicious_rows,
 )
-from vecfill.trust.explain import Contributions
+from vecfill.trust.signals import signals
 
 
 def uneven(n_rows: int, seed: int = 0):
@@ -30,17 +30,19 @@ def uneven(n_rows: int, seed: int = 0):
 def test_confidence_tells_good_rows_from_bad_ones():
     domain, embedding, is_noisy = uneven(600)
     is_known = np.random.default_rng(1).random(600) < 0.7
-    stages = Stages(domain)
-    hidden = hide_and_impute(stages, embedding, is_known, PAPER)
-    found = stages.impute(embedding, is_known, PAPER)
-    confidence = learn_confidence(hidden, signals(stages, embedding, is_known, PAPER, found))
+    space = Space(domain)
+    hidden = hide_and_impute(space, embedding, is_known, PAPER)
+    given = KnownRows(embedding, is_known)
+    found = PAPER.predict(space, given)
+    confidence = learn_confidence(hidden, signals(given, found))
     assert (
         confidence.values[~is_noisy[~is_known]].mean()
         > confidence.values[is_noisy[~is_known]].mean()
     )
     assert spearmanr(confidence.expected, confidence.actual).statistic > 0.3
     # Calibrated: what is expected is what comes, on average and in either half.
-    for half in (confidence.expected < np.median(confidence.expected),) * 2:
+    is_low = confidence.expected < np.median(confidence.expected)
+    for half in (is_low, ~is_low):
         assert confidence.expected[half].mean() == pytest.approx(
             confidence.actual[half].mean(), abs=0.08
         )
@@ -52,12 +54,11 @@ def test_the_bound_holds_as_often_as_it_says(level):
     for seed in range(4):
         domain, embedding, _ = uneven(500, seed)
         is_known = np.random.default_rng(seed).random(500) < 0.6
-        stages = Stages(domain)
-        hidden = hide_and_impute(stages, embedding, is_known, PAPER)
-        found = stages.impute(embedding, is_known, PAPER)
-        told = learn_confidence(
-            hidden, signals(stages, embedding, is_known, PAPER, found), level=level
-        )
+        space = Space(domain)
+        hidden = hide_and_impute(space, embedding, is_known, PAPER)
+        given = KnownRows(embedding, is_known)
+        found = PAPER.predict(space, given)
+        told = learn_confidence(hidden, signals(given, found), level=level)
         truth = embedding[~is_known]
         lengths = np.linalg.norm(found.vectors, axis=1) * np.linalg.norm(truth, axis=1)
         covered.append((found.vectors * truth).sum(axis=1) / lengths >= told.lower_bound)
@@ -73,26 +74,28 @@ def test_too_few_hidden_rows_teach_nothing():
     domain, embedding, _ = made(40)
     is_known = np.arange(40) < 12
     embedding = np.nan_to_num(embedding)
-    stages = Stages(domain)
-    hidden = hide_and_impute(stages, embedding, is_known, PAPER)
-    found = stages.impute(embedding, is_known, PAPER)
-    assert learn_confidence(hidden, signals(stages, embedding, is_known, PAPER, found)) is None
+    space = Space(domain)
+    hidden = hide_and_impute(space, embedding, is_known, PAPER)
+    given = KnownRows(embedding, is_known)
+    found = PAPER.predict(space, given)
+    assert learn_confidence(hidden, signals(given, found)) is None
     assert suspicious_rows(hidden).size == 0
 
 
 def test_the_number_of_contributors_is_told_by_random_signs():
     domain, embedding, is_known = made(200)
-    stages = Stages(domain)
-    found = stages.impute(embedding, is_known, PAPER)
-    told = signals(stages, embedding, is_known, PAPER, found)[:, 1]
-    shares = Contributions(stages.weights(PAPER), is_known).of(np.arange((~is_known).sum()))
+    space = Space(domain)
+    given = KnownRows(embedding, is_known)
+    found = PAPER.predict(space, given)
+    told = signals(given, found)[:, 1]
+    shares = found.composition.mix.shares(np.arange((~is_known).sum()))
     true = np.log((shares**2).sum(axis=1))
     assert np.corrcoef(told, true)[0, 1] > 0.8
 
 
 def test_misfit_is_zero_inside_the_neighbors_and_one_far_outside():
     domain = np.array([[0.0, 0], [1, 0], [0, 1], [0.3, 0.3], [100, 100]])
-    found = misfit(Stages(domain, min_degrees=(3,), weight_floor=0.0), Setting(min_degree=3))
+    found = Space(domain).misfit(WeightsKey(min_degree=3, weight_floor=0.0))
     assert found[3] < 1e-6
     assert found[4] > 0.9
 
@@ -101,5 +104,5 @@ def test_a_known_row_with_another_ones_vector_is_suspicious():
     domain, embedding, _ = made(200, noise=0.01)
     embedding = np.sin(domain @ np.random.default_rng(0).normal(size=(10, 12)))
     embedding[17] = -embedding[17]
-    hidden = hide_and_impute(Stages(domain), embedding, np.ones(200, bool), PAPER)
+    hidden = hide_and_impute(Space(domain), embedding, np.ones(200, bool), PAPER)
     assert hidden.rows[suspicious_rows(hidden)[0]] == 17

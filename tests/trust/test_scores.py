@@ -16,11 +16,11 @@ def test_the_mean_of_known_rows_has_no_centred_cosine_and_the_last_rank():
     centre = known.mean(axis=0)
     scores = score_rows(np.repeat(centre[None], 30, axis=0), np.arange(30), known, centre)
     assert scores.centred_cosine.tolist() == [0.0] * 30
-    assert scores.mrr.tolist() == [1 / 30] * 30
+    assert scores.reciprocal_rank.tolist() == [1 / 30] * 30
     assert scores.cosine.mean() > 0.9
 
 
 def test_rank_counts_known_rows_that_are_nearer():
     known = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     scores = score_rows(np.array([[1.0, 0.0]]), np.array([1]), known, np.zeros(2))
-    assert scores.mrr.tolist() == [0.5]
+    assert scores.reciprocal_rank.tolist() == [0.5]

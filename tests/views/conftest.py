@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vecfill import Embedding, Setting, impute
+from vecfill import Embedding, LatentSemantic, impute
 from vecfill.inputs.match_report import Match, MatchReport
-from vecfill.settings import Imputation
 from vecfill.trust.confidence import Confidence
 
 FLAGS = (
@@ -112,7 +111,7 @@ def fake_run():
             matches=MatchReport(
                 tuple(Match(word, word, "exact") for word in known.words), "exact", n_known
             ),
-            setting=Setting(),
+            predictor=LatentSemantic(),
             domain=_FakeDomain((*known.words, *imputed.words)),
             confidence=Confidence(
                 values, values - 0.2, 0.9, rng.uniform(size=500), rng.uniform(size=500), 0.9
@@ -121,11 +120,13 @@ def fake_run():
             suspicious=(),
             abstained=(),
             notes=(),
-            is_known=np.arange(n_known + n_imputed) < n_known,
-            imputation=Imputation(imputed.vectors, None, 1e-12),
+            choice=None,
+            model=SimpleNamespace(
+                is_known=np.arange(n_known + n_imputed) < n_known,
+                composition=SimpleNamespace(relative_residual=1e-12),
+                trend_shares=lambda: np.zeros(n_imputed),
+            ),
             contributions=lambda places: shares[np.asarray(places) % 64],
-            trend_shares=lambda: np.zeros(n_imputed),
-            to_dict=lambda: {"p_value": None},
         )
 
     return made

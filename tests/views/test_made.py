@@ -10,6 +10,7 @@ import pytest
 import vecfill as vf
 from tests.shell import World
 from vecfill.views.made import how_made
+from vecfill.views.report import write_report
 
 from .test_report import data_of
 
@@ -86,20 +87,20 @@ def test_nothing_known_gives_empty_parts():
 
 def test_what_is_no_manifest_is_refused(small_run, tmp_path):
     with pytest.raises(vf.InputError, match=r"Pass what enrich\(...\).manifest holds"):
-        small_run.report(tmp_path / "page.html", manifest="new.vec.manifest.json")
+        write_report(small_run, tmp_path / "page.html", manifest="new.vec.manifest.json")
     assert not (tmp_path / "page.html").exists()
 
 
 def test_a_manifest_file_can_be_shown_later(world, small_run):
     imputed(world)
     about = json.loads((world.folder / "new.vec.manifest.json").read_text())
-    small_run.report(world.folder / "later.html", manifest=about)
+    write_report(small_run, world.folder / "later.html", manifest=about)
     kept = data_of(world.folder / "page.html")["how"]
     assert data_of(world.folder / "later.html")["how"] == kept
 
 
 def test_without_files_the_page_says_with_what_it_was_made(small_run, open_page, tmp_path):
-    small_run.report(tmp_path / "page.html")
+    write_report(small_run, tmp_path / "page.html")
     shown = open_page(tmp_path / "page.html")
     text = shown.inner_text("#made")
     assert vf.__version__ in text
@@ -116,7 +117,7 @@ def test_hashes_and_odd_names_fit_any_screen(small_run, open_page, tmp_path, wid
         "options": {"exclude": [RUDE] * 40, RUDE: "k" * 5000, "separator": "\t"},
         "inputs": {"embedding": {"path": path, "bytes": 3_584_000_512, "sha256": "0f" * 32}},
     }
-    small_run.report(tmp_path / "page.html", manifest=manifest)
+    write_report(small_run, tmp_path / "page.html", manifest=manifest)
     shown = open_page(tmp_path / "page.html", width=width)
     for summary in shown.locator("#made summary").all():
         summary.click()

@@ -10,17 +10,17 @@ import pytest
 from scipy.sparse import csr_array
 
 from vecfill import InputError
-from vecfill.settings import Setting, Stages
-from vecfill.trust.heldout import evaluate_rows
+from vecfill.model.space import Space, WeightsKey
+from vecfill.trust.evaluation import evaluate_rows
 from vecfill.views import plots
 
 
 @pytest.fixture(scope="module")
-def heldout():
+def evaluation():
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(60, 3))
     return evaluate_rows(
-        Stages(np.tanh(latent)), latent @ rng.normal(size=(3, 5)), np.ones(60, bool), n_folds=2
+        Space(np.tanh(latent)), latent @ rng.normal(size=(3, 5)), np.ones(60, bool), n_folds=2
     )
 
 
@@ -30,21 +30,21 @@ def drawn(figure, tmp_path):
     return figure.axes[0]
 
 
-def test_the_comparison_shows_every_method_at_its_mean(heldout, tmp_path):
-    axes = drawn(plots.comparison(heldout, measure="mrr"), tmp_path)
+def test_the_comparison_shows_every_method_at_its_mean(evaluation, tmp_path):
+    axes = drawn(plots.comparison(evaluation, measure="mrr"), tmp_path)
     shown = {
         line.get_label(): line.get_xdata()[0]
         for line in axes.lines
         if not line.get_label().startswith("_")
     }
-    assert shown == {name: values["mrr"] for name, values in heldout.methods.items()}
+    assert shown == {name: values["mrr"] for name, values in evaluation.methods.items()}
     intervals = [line.get_xdata() for line in axes.lines if line.get_label().startswith("_")]
-    assert any(tuple(ends) == heldout.interval("auto", "mrr") for ends in intervals)
+    assert any(tuple(ends) == evaluation.interval("auto", "mrr") for ends in intervals)
 
 
-def test_an_unknown_measure_is_refused_with_those_there_are(heldout):
+def test_an_unknown_measure_is_refused_with_those_there_are(evaluation):
     with pytest.raises(InputError, match="mrr"):
-        plots.comparison(heldout, measure="beauty")
+        plots.comparison(evaluation, measure="beauty")
 
 
 def test_the_reliability_diagram_shows_bins_around_the_line(small_run, tmp_path):
@@ -56,12 +56,12 @@ def test_the_reliability_diagram_shows_bins_around_the_line(small_run, tmp_path)
 
 
 def test_fixing_known_rows_gives_each_an_eigenvalue_of_one(small_run, tmp_path):
-    weights = small_run.stages.weights(small_run.setting)
-    axes = drawn(plots.spectrum(weights, small_run.is_known), tmp_path)
+    weights = small_run.model.composition.mix.weights
+    axes = drawn(plots.spectrum(weights, small_run.model.is_known), tmp_path)
     before, after = (line.get_ydata() for line in axes.lines)
     assert before[0] == pytest.approx(1.0)
-    assert np.sum(after > 1 - 1e-12) == small_run.is_known.sum()
-    assert after[small_run.is_known.sum()] < 1
+    assert np.sum(after > 1 - 1e-12) == small_run.model.is_known.sum()
+    assert after[small_run.model.is_known.sum()] < 1
 
 
 def test_a_spectrum_of_many_rows_is_refused():
@@ -114,5 +114,5 @@ def test_without_matplotlib_the_line_to_type_is_given():
 
 def test_settings_can_be_drawn_from_stages():
     rows = np.random.default_rng(0).normal(size=(30, 3))
-    weights = Stages(rows).weights(Setting())
+    weights = Space(rows).weights(WeightsKey())
     assert plots.spectrum(weights, np.arange(30) < 10).axes

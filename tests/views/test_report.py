@@ -21,13 +21,13 @@ AXE = Path(__file__).parent / "axe" / "axe.min.js"
 @pytest.fixture(scope="module")
 def report(small_run, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    heldout = evaluate(
+    evaluation = evaluate(
         small_run.domain,
         Embedding(small_run.known.words, small_run.known.vectors),
         match="exact",
         folds=2,
     )
-    small_run.report(path, heldout=heldout, title="Towns & <b>others</b>")
+    write_report(small_run, path, evaluation=evaluation, title="Towns & <b>others</b>")
     return path
 
 
@@ -180,7 +180,7 @@ def test_a_run_with_nothing_imputed_has_a_page(open_page, tmp_path):
         dict(zip(names, rng.normal(size=(30, 2)), strict=True)),
         Embedding(names, rng.normal(size=(30, 4))),
     )
-    run.report(tmp_path / "report.html")
+    write_report(run, tmp_path / "report.html")
     shown = open_page(tmp_path / "report.html")
     assert shown.inner_text("h1") == "Nothing was imputed"
     assert "None." in shown.inner_text("#table")
@@ -196,7 +196,7 @@ def test_entities_left_out_are_listed(small_run, open_page, tmp_path):
         match="exact",
         min_confidence=float(values[5]),
     )
-    run.report(tmp_path / "report.html", coordinates=rng.normal(size=(67, 2)))
+    write_report(run, tmp_path / "report.html", coordinates=rng.normal(size=(67, 2)))
     shown = open_page(tmp_path / "report.html")
     assert "5 left out" in shown.inner_text("#facts")
     data = data_of(tmp_path / "report.html")
@@ -239,14 +239,14 @@ def test_shares_in_thousandths_never_exceed_the_whole(fake_run):
 def test_an_existing_page_is_kept_unless_told(small_run, tmp_path):
     (tmp_path / "report.html").write_text("mine")
     with pytest.raises(InputError, match=r"report\.html"):
-        small_run.report(tmp_path / "report.html")
-    small_run.report(tmp_path / "report.html", overwrite=True)
+        write_report(small_run, tmp_path / "report.html")
+    write_report(small_run, tmp_path / "report.html", overwrite=True)
     assert "vecfill" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_coordinates_of_another_table_are_refused(small_run, tmp_path):
     with pytest.raises(InputError, match=r"Pass shape \(67, 2\)"):
-        small_run.report(tmp_path / "report.html", coordinates=np.zeros((3, 2)))
+        write_report(small_run, tmp_path / "report.html", coordinates=np.zeros((3, 2)))
 
 
 def test_nothing_in_the_data_can_leave_its_element():

@@ -4,7 +4,7 @@
 0     done
 1     an error of ours: a bug
 2     bad usage or bad input, the message says what to do
-3     refused: the domain says nothing about the embedding
+3     refused: the table carries no signal about the embedding
 130   interrupted
 ====  ======================================================
 
@@ -98,7 +98,7 @@ def _status_of(error: Exception) -> int:
         _say(f"error: {_in_shell_words(str(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
-        _say("error: memory does not suffice. Use a larger machine, or fewer entities at a time.")
+        _say("error: not enough memory. Use a larger machine, or fewer entities at a time.")
         return BAD_INPUT
     if isinstance(error, OSError):
         # Files are looked after by `io`; what is left is standard output or a full disk.
@@ -116,8 +116,18 @@ def _status_of(error: Exception) -> int:
 
 def _in_shell_words(message: str) -> str:
     """Name options as a shell does where a message speaks of Python's: `member=` is `--member`."""
-    options = "aliases|categorical|encoding|exclude|format|ignore|key|kind|member|separator"
-    return re.sub(rf"\b({options})=(?=[\s.,;)]|$)", r"--\1", message)
+    from dataclasses import fields
+
+    from vecfill.requests import Method, Reading, Trust
+
+    options = "|".join(each.name for kind in (Reading, Method, Trust) for each in fields(kind))
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2] or ""
+        return f"--{name} {value}" if value else f"--{name}"
+
+    # `member=` is --member, and ridge=-5 is --ridge -5.
+    return re.sub(rf"\b({options})=('[^']*'|[-+.\w]+)?", spelled, message)
 
 
 def _say(message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from vecfill.cli import console, options
+from vecfill.requests import Method, Reading, Trust
 
 app = typer.Typer(
     name="vecfill",
@@ -38,90 +39,63 @@ def _program(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
     _debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error arose.")
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
     pass
 
 
 @app.command()
-@options.shared()
+@options.shared(reading=Reading, how=Method, trust=Trust)
 def impute(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")
+        Path, typer.Option("-o", "--output", help="File to write; - is standard output.")
     ],
-    method: options.MethodOption = None,
-    reading: options.Reading,
-    setting: options.OneSetting,
+    how: Method,
+    reading: Reading,
+    trust: Trust,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write an HTML page about the run.")
+        Path | None, typer.Option("--report", help="Write an HTML page about the result.")
     ] = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(
-            "--min-confidence",
-            min=-1.0,
-            max=1.0,
-            metavar="C",
-            help="Leave out entities of lower confidence.",
-        ),
-    ] = None,
-    level: Annotated[
-        float,
-        typer.Option(
-            "--level", min=0.01, max=0.999, metavar="P", help="How often lower bounds are to hold."
-        ),
-    ] = 0.9,
-    calibrate_norms: Annotated[
-        bool, typer.Option("--calibrate-norms", help="Give new vectors lengths as known ones have.")
-    ] = False,
     manifest: Annotated[
-        bool, typer.Option(help="Write OUTPUT.manifest.json: how the result was made.")
+        bool, typer.Option(help="Write OUTPUT.manifest.json, which says how the result was made.")
     ] = True,
-    force: options.ForceOption = False,
     overwrite: options.OverwriteOption = False,
-    seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write EMBEDDING with rows for what it lacks.
+    """Write EMBEDDING with a row for each entity it lacks.
 
     OUTPUT is EMBEDDING, byte for byte, followed by a row for each entity of TABLE that has none.
     """
-    from vecfill.enrich import enrich
     from vecfill.errors import InputError
+    from vecfill.file_job import enrich_requested
 
     is_stdout = str(output) == "-"
     if is_stdout and json:
         raise InputError("-o - and --json both ask for standard output. Name a file for one.")
     with console.target(output) as target, console.Progress() as progress:
-        done = enrich(
+        done = enrich_requested(
             embedding,
             table,
             target,
-            method=setting.or_method(method),
-            level=level,
-            min_confidence=min_confidence,
-            calibrate_norms=calibrate_norms,
-            force=force,
-            seed=seed,
-            n_jobs=jobs,
             report=report,
             manifest=manifest and not is_stdout,
             overwrite=overwrite,
+            n_jobs=jobs,
             progress=progress,
-            **reading.keywords(),
+            requests=(reading, how, trust),
         )
     console.notes(done.notes)
     if json:
-        from vecfill.manifest import as_json
+        from vecfill.provenance import as_json
 
         console.out(as_json(done.to_dict()))
     elif is_stdout:
@@ -131,102 +105,86 @@ def impute(
 
 
 @app.command()
-@options.shared()
+@options.shared(reading=Reading)
 def evaluate(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
     *,
     folds: Annotated[
-        int, typer.Option("--folds", min=2, metavar="N", help="Known rows are hidden in N parts.")
+        int,
+        typer.Option("--folds", min=2, metavar="N", help="Hide known rows in this many parts."),
     ] = 5,
-    reading: options.Reading,
+    reading: Reading,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Measure how well hidden known rows come back.
 
-    Known rows are hidden and imputed in turn, beside every rival; nothing is written.
+    Known rows are hidden and imputed in turn, by every method; nothing is written.
     """
-    from vecfill import run
-    from vecfill.inputs.files import read_inputs
+    from vecfill.inputs.alignment import align
+    from vecfill.run import evaluate_aligned
 
     with console.Progress() as progress:
-        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
-        found = run.evaluate(
-            inputs.domain,
-            inputs.embedding,
-            folds=folds,
-            seed=seed,
-            matches=inputs.matches,
-            n_jobs=jobs,
-            progress=progress,
-        )
-    console.show(found, inputs.notes, json=json)
+        alignment = align(table, embedding, reading, progress=progress)
+        found = evaluate_aligned(alignment, folds=folds, seed=seed, n_jobs=jobs, progress=progress)
+    console.show(found, alignment.notes, json=json)
 
 
 @app.command()
-@options.shared()
+@options.shared(reading=Reading, how=Method)
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="An entity of TABLE that EMBEDDING lacks.")
+        str, typer.Argument(metavar="WORD", help="Entity of TABLE that EMBEDDING lacks.")
     ],
     *,
     n: Annotated[
         int, typer.Option("-n", min=1, metavar="N", help="How many known entities to show.")
     ] = 10,
-    method: options.MethodOption = None,
-    reading: options.Reading,
-    setting: options.OneSetting,
-    force: options.ForceOption = False,
-    seed: options.SeedOption = 0,
+    how: Method,
+    reading: Reading,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Show what the vector of WORD is made of.
+    """Show which known entities the vector of WORD is made of.
 
-    That is known entities, in shares that sum to one, and a trend if the setting has one.
+    Their shares sum to one; a linear trend, if there is one, is shown apart.
     """
-    from vecfill import run
-    from vecfill.inputs.files import read_inputs
+    from vecfill.inputs.alignment import align
+    from vecfill.run import impute_aligned
 
     with console.Progress() as progress:
-        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
-        found = run.impute(
-            inputs.domain,
-            inputs.embedding,
-            method=setting.or_method(method),
-            matches=inputs.matches,
-            force=force,
-            seed=seed,
-            n_jobs=jobs,
-            progress=progress,
-        ).explain(word, n)
+        alignment = align(table, embedding, reading, progress=progress)
+        result = impute_aligned(alignment, how, Trust(), n_jobs=jobs, progress=progress)
+        found = result.explain(word, n)
     console.show(found, (), json=json)
 
 
 @app.command("match")
-@options.shared(without=("standardize", "categorical"))
+@options.shared(reading=Reading, without=("standardize", "categorical"))
 def match_command(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
     *,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write CSV here, not a table to the screen."),
+        typer.Option(
+            "-o", "--output", help="Write CSV to this file instead of a table to the screen."
+        ),
     ] = None,
-    reading: options.Reading,
+    reading: Reading,
     overwrite: options.OverwriteOption = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Show which word each entity has, and how."""
+    """Show which word each entity was matched to, and how."""
     from vecfill.inputs.files import read_inputs
     from vecfill.io import atomic_output
 
     with console.Progress() as progress:
-        inputs = read_inputs(embedding, table, progress=progress, **reading.keywords())
+        inputs = read_inputs(embedding, table, reading, progress=progress)
     found = inputs.matches
     rows = [(each.entity, each.word or "", each.how, *each.alternatives) for each in found.matches]
     text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
@@ -247,8 +205,8 @@ def match_command(
 
 @app.command()
 def verify(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file as it was.")],
-    enriched: Annotated[Path, typer.Argument(metavar="ENRICHED", help="The file with added rows.")],
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")],
+    enriched: Annotated[Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")],
     format: options.FormatOption = None,  # noqa: A002
     member: options.MemberOption = None,
     json: options.JsonOption = False,
@@ -266,7 +224,7 @@ def verify(
         progress("Comparing", 0, 0)
         found = compare(original, enriched, format=format, member=member)
     if json:
-        from vecfill.manifest import as_json
+        from vecfill.provenance import as_json
 
         console.out(as_json(asdict(found)))
     else:
@@ -285,14 +243,16 @@ def verify(
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A file of word vectors.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to; - is standard output.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="File of word vectors.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write; - is standard output.")
+    ],
     source_format: Annotated[
-        options.FormatName | None, typer.Option("--from", help="The format of IN, if in doubt.")
+        options.FormatName | None, typer.Option("--from", help="Format of IN. By default detected.")
     ] = None,
     target_format: Annotated[
         options.FormatName | None,
-        typer.Option("--to", help="The format of OUT; if not given, its suffix tells."),
+        typer.Option("--to", help="Format of OUT. By default its suffix decides."),
     ] = None,
     member: options.MemberOption = None,
     overwrite: options.OverwriteOption = False,
@@ -324,14 +284,15 @@ def convert(
 @app.command()
 def demo(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write; made if there is none.")
+        Path, typer.Argument(metavar="DIR", help="Folder to write to; created if needed.")
     ] = Path("vecfill-demo"),
     overwrite: options.OverwriteOption = False,
 ) -> None:
     """Do the whole job on the bundled sample of cities.
 
-    Match, prove, impute, explain, write, verify, and a page to look at. Half a minute; the first
-    time longer, while code is compiled.
+    It matches names, proves the method on hidden cities, imputes, explains, writes, verifies, and
+    makes a page to look at. It takes half a minute, and longer the first time, while code is
+    compiled.
     """
     from vecfill.demo import run_demo
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vecfill.enrich import Enrichment
+    from vecfill.file_job import Enrichment
 
 _N_SAMPLES = 3
 _N_NEIGHBORS = 3
@@ -93,7 +93,7 @@ def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
     """Print notes, and a result as text or as JSON."""
     notes(said)
     if json:
-        from vecfill.manifest import as_json
+        from vecfill.provenance import as_json
 
         out(as_json(found.to_dict()))
     else:
@@ -157,7 +157,7 @@ class Progress:
 
 def summary(done: Enrichment, place: str) -> str:
     """Return what a user wants to see after an imputation, as lines of text."""
-    counts, run = done.counts, done.run
+    counts, result = done.counts, done.result
     how = ", ".join(
         f"{n} {how}" for how, n in done.matches.counts.items() if how not in ("none", "excluded")
     )
@@ -166,18 +166,18 @@ def summary(done: Enrichment, place: str) -> str:
         f"  known    {counts['known']:,} (matched: {how})",
         f"  unknown  {counts['unknown']:,}",
     ]
-    if run is not None:
-        lines.append(f"Imputed    {counts['imputed']:,} by {run.setting}")
-        if run.abstained:
+    if result is not None:
+        lines.append(f"Imputed    {counts['imputed']:,} by {result.predictor}")
+        if result.abstained:
             lines.append(f"  left out {counts['abstained']:,} of too little confidence")
-        if run.confidence is not None and counts["imputed"]:
-            low, middle, high = _quartiles(run.confidence.values)
+        if result.confidence is not None and counts["imputed"]:
+            low, middle, high = _quartiles(result.confidence.values)
             lines.append(f"Confidence {middle:.2f} (half of them {low:.2f} to {high:.2f})")
         lines += _samples(done)
-    if run is not None and run.suspicious:
+    if result is not None and result.suspicious:
         lines.append(
-            f"Check      {len(run.suspicious):,} known entities that their neighbours contradict; "
-            "see --json or --report"
+            f"Check      {len(result.suspicious):,} known entities that their neighbours "
+            "contradict; see --json or --report"
         )
     lines.append(
         f"Written    {place}: {counts['words_before']:,} words unchanged, {counts['added']:,} added"
@@ -193,10 +193,10 @@ def _quartiles(values: Any) -> list[float]:
 
 def _samples(done: Enrichment) -> list[str]:
     """Return a few imputed words with their nearest known ones, for a look at sanity."""
-    assert done.run is not None
+    assert done.result is not None
     lines: list[str] = []
-    for entity in done.run.embedding.words[:_N_SAMPLES]:
-        near = done.run.known.most_similar(done.run.embedding[entity], n=_N_NEIGHBORS)
+    for entity in done.result.embedding.words[:_N_SAMPLES]:
+        near = done.result.known.most_similar(done.result.embedding[entity], n=_N_NEIGHBORS)
         shown = ", ".join(f"{_short(name)} {cosine:.2f}" for name, cosine in near)
         lines.append(f"  {_short(entity)} is near {shown}")
     return lines

@@ -1,19 +1,20 @@
-"""The options that commands share, and what becomes of them."""
+"""Shell options made from the request objects, and the few that commands have besides."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from vecfill.requests import Described, Request
+
 Command = Callable[..., None]
 
-Kind = Literal["features", "embedding", "similarities", "distances", "edges"]
 FormatName = Literal[
     "word2vec-binary", "word2vec-text", "glove", "fasttext", "safetensors", "npz", "parquet",
     "arrow", "csv", "tsv",
@@ -23,163 +24,35 @@ EmbeddingFile = Annotated[
     Path,
     typer.Argument(
         metavar="EMBEDDING",
-        help="A file of word vectors, of any size: word2vec, GloVe, fastText, ...",
+        help="File of word vectors, of any size: word2vec, GloVe, fastText, ...",
     ),
 ]
 TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="What describes the entities, a row each: CSV, TSV, Parquet, or word vectors.",
-    ),
-]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        metavar="COLUMN",
-        help="The column that names the entities; if not given, the first.",
-    ),
-]
-KindOption = Annotated[
-    Kind,
-    typer.Option(
-        "--kind",
-        help="What TABLE holds: columns that describe, word vectors, a square matrix, or a graph.",
-    ),
-]
-MatchOption = Annotated[
-    Literal["exact", "case", "loose"],
-    typer.Option(
-        "--match",
-        help="How far a name may differ from its word: not at all, in case, or loosely (also in "
-        "separators, accents, legal suffixes).",
-    ),
-]
-AliasesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--aliases",
-        metavar="FILE",
-        help="A CSV file of two columns, entity and word, for names that matching cannot tie.",
-    ),
-]
-ExcludeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--exclude",
-        metavar="NAME|FILE",
-        help="An entity to take as unknown, since the word of its name means another thing; or a "
-        "file of such, one a line.",
-    ),
-]
-StandardizeOption = Annotated[
-    bool,
-    typer.Option(
-        "--standardize",
-        help="Give numeric columns mean 0 and variance 1, so that units do not matter.",
-    ),
-]
-CategoricalOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categorical", metavar="COLUMN", help="A column whose numbers are codes of categories."
-    ),
-]
-IgnoreOption = Annotated[
-    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column to leave out.")
-]
-EncodingOption = Annotated[
-    str,
-    typer.Option(
-        "--encoding", metavar="NAME", help="How a CSV or TSV table is encoded, such as latin-1."
-    ),
-]
-SeparatorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        metavar="CHAR",
-        help="What stands between cells of a text table, such as ; or tab. If not "
-        "given, a comma or a tab, as the file tells.",
+        help="What describes the entities, one row each: CSV, TSV, Parquet, or word vectors.",
     ),
 ]
 FormatOption = Annotated[
     FormatName | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="The format of EMBEDDING; if not given, it is told by suffix and content.",
-    ),
+    typer.Option("--format", metavar="FORMAT", help="Format of the files. By default detected."),
 ]
 MemberOption = Annotated[
     str | None,
-    typer.Option(
-        "--member", metavar="NAME", help="Which file to read, if EMBEDDING is a zip of several."
-    ),
+    typer.Option("--member", metavar="NAME", help="File to read inside a zip of several."),
 ]
-MethodOption = Annotated[
-    Literal["auto", "paper"] | None,
+SeedOption = Annotated[
+    int,
     typer.Option(
-        "--method",
-        help="auto, unless a setting is asked for: the best on hidden known rows. paper: the "
-        "paper to the letter.",
-    ),
-]
-_HOW_ROWS = (
-    "Ask for one setting, not for a choice: rows as_given, standardized, unit_rows or "
-    "unit_rows_without_first_component."
-)
-PreparationOption = Annotated[
-    Literal["as_given", "standardized", "unit_rows", "unit_rows_without_first_component"] | None,
-    typer.Option("--preparation", metavar="NAME", help=_HOW_ROWS),
-]
-MinDegreeOption = Annotated[
-    int | None,
-    typer.Option(
-        "--min-degree",
-        min=1,
-        metavar="N",
-        help="Ask for one setting: how many neighbours a row has at least (8 in the paper).",
-    ),
-]
-RidgeOption = Annotated[
-    float | None,
-    typer.Option(
-        "--ridge",
-        min=0.0,
-        metavar="R",
-        help="Ask for one setting: how far weights are drawn to be even (0 in the paper).",
-    ),
-]
-GammaOption = Annotated[
-    float | None,
-    typer.Option(
-        "--gamma",
-        min=0.0,
-        max=1.0,
-        metavar="G",
-        help="Ask for one setting: a linear trend, and this share of what it misses.",
-    ),
-]
-ForceOption = Annotated[
-    bool,
-    typer.Option(
-        "--force",
-        help="Impute even if TABLE says nothing about EMBEDDING, or too little is known to tell.",
+        "--seed", min=0, metavar="N", help="Random seed. The same seed gives the same result."
     ),
 ]
 OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace files that are there already; without it they are kept, and it ends.",
-    ),
-]
-SeedOption = Annotated[
-    int,
-    typer.Option(
-        "--seed", min=0, metavar="N", help="Where chance begins: the same number, the same result."
+        help="Replace existing files. Without this option, the command stops if a file exists.",
     ),
 ]
 JobsOption = Annotated[
@@ -188,84 +61,21 @@ JobsOption = Annotated[
         "--jobs",
         min=1,
         metavar="N",
-        help="How many threads; if not given, all cores. The result is the same.",
+        help="Number of threads. By default all cores; the result is the same.",
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON, for programs, in place of text.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How EMBEDDING and TABLE are read and their names matched."""
-
-    key: KeyOption = None
-    kind: KindOption = "features"
-    match: MatchOption = "loose"
-    aliases: AliasesOption = None
-    exclude: ExcludeOption = None
-    standardize: StandardizeOption = False
-    categorical: CategoricalOption = None
-    ignore: IgnoreOption = None
-    encoding: EncodingOption = "utf-8"
-    separator: SeparatorOption = None
-    format: FormatOption = None
-    member: MemberOption = None
-
-    def keywords(self) -> dict[str, Any]:
-        """Return them as `enrich` and `read_inputs` take them."""
-        return {
-            "match": self.match,
-            "aliases": self.aliases,
-            "exclude": _excluded(self.exclude),
-            "format": self.format,
-            "member": self.member,
-            "kind": self.kind,
-            "key": self.key,
-            "standardize": self.standardize,
-            "categorical": self.categorical or (),
-            "ignore": self.ignore or (),
-            "encoding": self.encoding,
-            "separator": _one_character(self.separator),
-        }
-
-
-@dataclass(frozen=True)
-class OneSetting:
-    """One setting in place of a choice, as far as it was asked for."""
-
-    preparation: PreparationOption = None
-    min_degree: MinDegreeOption = None
-    ridge: RidgeOption = None
-    gamma: GammaOption = None
-
-    def or_method(self, method: str | None) -> Any:
-        """Return the setting, or the method's name if none was asked for."""
-        asked = {name: value for name, value in vars(self).items() if value is not None}
-        if not asked:
-            return method or "auto"
-        if method is not None:
-            from vecfill.errors import InputError
-
-            first = next(iter(asked)).replace("_", "-")
-            raise InputError(
-                f"--method {method} and --{first} contradict each other: the one chooses a "
-                "setting, the other asks for one. Leave one of them out."
-            )
-        from vecfill.settings import Setting
-
-        return Setting(**asked)
-
-
-def shared(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Let a command take a `Reading` or `OneSetting` where the shell sees an option for each field.
+def shared(*, without: Collection[str] = (), **groups: type[Request]) -> Any:
+    """Let a command take request objects where the shell sees an option for each field.
 
     Options in `without` it does not see, and they keep their default.
 
     Examples
     --------
-    >>> @shared()
+    >>> from vecfill.requests import Reading
+    >>> @shared(reading=Reading)
     ... def show(table: str, *, reading: Reading) -> None:
     ...     print(table, reading.key, reading.match)
     >>> show(table="towns.csv", key="name")
@@ -274,26 +84,63 @@ def shared(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
 
     def with_groups(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters
-        groups = {
-            name: inspect.signature(each.annotation, eval_str=True).parameters
-            for name, each in own.items()
-            if each.annotation in (Reading, OneSetting)
-        }
+        seen = {group: _parameters(kind, without) for group, kind in groups.items()}
 
         @wraps(command)
         def called(**values: Any) -> None:
-            for name, fields in groups.items():
-                given = {field: values.pop(field) for field in fields if field in values}
-                values[name] = own[name].annotation(**given)
+            for group, kind in groups.items():
+                names = [each.name for each in seen[group]]
+                given = {name: values.pop(name) for name in names if name in values}
+                values[group] = kind(**{name: _meant(name, each) for name, each in given.items()})
             command(**values)
 
-        seen = [each for name in own for each in groups.get(name, {name: own[name]}).values()]
+        every = [each for name in own for each in seen.get(name, [own[name]])]
         cast(Any, called).__signature__ = inspect.Signature(
-            [each.replace(kind=each.KEYWORD_ONLY) for each in seen if each.name not in without]
+            [each.replace(kind=each.KEYWORD_ONLY) for each in every]
         )
         return called
 
     return with_groups
+
+
+def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.Parameter]:
+    """Return a typer parameter for each option of a request that the shell has."""
+    shown = [
+        each
+        for each in fields(kind)
+        if each.metadata["option"].in_shell and each.name not in without
+    ]
+    return [_parameter(each.name, each.default, each.metadata["option"]) for each in shown]
+
+
+def _parameter(name: str, default: Any, option: Described) -> inspect.Parameter:
+    flag = f"--{name.replace('_', '-')}"
+    details: dict[str, Any] = {}
+    if option.type in (int, float):
+        details = {"min": option.low, "max": option.high}
+    if option.metavar is not None:
+        details["metavar"] = option.metavar
+    value: Any = option.type
+    if name == "format":
+        value = FormatName
+    elif option.choices:
+        value = Literal[option.choices]
+    if option.several:
+        value, default = list[value], None
+    if default is None:
+        value = value | None
+    annotation = Annotated[value, typer.Option(flag, help=option.what, **details)]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _meant(name: str, value: Any) -> Any:
+    """Return what a shell's words mean: names in files, `tab` for a tab."""
+    if name == "exclude":
+        return _excluded(value)
+    if name == "separator":
+        return _one_character(value)
+    return () if value is None and name in ("categorical", "ignore") else value
 
 
 def _excluded(values: list[str] | None) -> list[str]:

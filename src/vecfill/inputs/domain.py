@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,60 +17,20 @@ from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.graphs import domain_of_edges
 from vecfill.inputs.matrices import distances_of_matrix, features_of_array, features_of_mapping
 from vecfill.inputs.prepared import Domain
+from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Reading, takes
 
-SourceKind: TypeAlias = Literal["features", "similarities", "distances", "edges"]
-
-_KINDS: tuple[SourceKind, ...] = ("features", "similarities", "distances", "edges")
-
-__all__ = ["Domain", "SourceKind", "as_domain"]
+__all__ = ["Domain", "as_domain"]
 
 
-def as_domain(
-    source: Any,
-    *,
-    kind: SourceKind = "features",
-    key: str | None = None,
-    names: Iterable[str] | None = None,
-    standardize: bool = False,
-    categorical: Collection[str] = (),
-    categorical_weight: float = 1.0,
-    ignore: Collection[str] = (),
-    edge_columns: Sequence[str] | None = None,
-    n_dims: int = 128,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    header: bool = True,
-) -> Domain:
+@takes(reading=Reading)
+def as_domain(source: Any, *, reading: Reading) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
-    Parameters
-    ----------
-    source
-        A pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an array
-        or SciPy sparse matrix with `names`; a mapping from entity to vector; or an `Embedding`.
-        With `kind="edges"` also a list of (node, node) or (node, node, weight).
-    kind
-        What the rows are: `"features"`; `"similarities"` or `"distances"` of a square matrix whose
-        columns are the same entities; `"edges"` of a graph.
-    key
-        The column of entity names. By default the index of a pandas table if it has a name or is
-        text, else the first column.
-    names
-        Entity names of the rows of an array.
-    standardize
-        Whether numeric columns get mean 0 and variance 1.
-    categorical
-        Columns of numbers or text to be taken as categories whatever they look like.
-    categorical_weight
-        How much one column of categories counts; 1 is as much as a standardised numeric column.
-    ignore
-        Columns to leave out.
-    edge_columns
-        Of an edge list, the columns of both ends and, as a third, of the weight.
-    n_dims
-        Of an edge list, the length of the vectors.
-    encoding, separator, header
-        Of a text file, see `vecfill.io.tables.read_table`.
+    `source` is a pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an
+    array or SciPy sparse matrix with `names`; a mapping from entity to vector; or an `Embedding`.
+    With `kind="edges"` it may also be a list of (node, node) or (node, node, weight). A `Domain`
+    comes back as it is. By default the entity names are the index of a pandas table if it has a
+    name or is text, else the first column. An option that cannot apply to the source is refused.
 
     Examples
     --------
@@ -83,38 +44,84 @@ def as_domain(
            [2.8, 0. ],
            [0.1, 0. ]])
     """
-    if kind not in _KINDS:
-        raise InputError(f"kind={kind!r} is not known. Use one of {', '.join(map(repr, _KINDS))}.")
-    if kind == "edges" and isinstance(source, list | tuple):
-        frame = _frame_of_tuples(source)
-    else:
-        frame = frame_of(source, encoding=encoding, separator=separator, header=header)
+    if isinstance(source, Domain):
+        reading.refuse_unused((), DOMAIN_OPTIONS, "a Domain has been read already")
+        return source
+    if reading.kind == "embedding" and not is_embedding(source):
+        raise InputError(
+            f"kind='embedding', but {_described(source)} is no Embedding. Read the file with "
+            "vecfill.read_embedding first."
+        )
+    if reading.kind == "edges" and isinstance(source, list | tuple):
+        reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
+        return _domain_of_edges(_frame_of_tuples(source), reading)
+    frame = frame_of(source, **_text_options(source, reading))
     if frame is not None:
-        if names is not None:
-            raise InputError("names= is for arrays; a table has its names in a column (key=).")
-        if kind == "edges":
-            return domain_of_edges(frame, columns=edge_columns, n_dims=n_dims)
-        entities, rest = keyed(frame, key)
-        if kind == "features":
-            return features_of_frame(
-                entities,
-                rest,
-                standardize=standardize,
-                categorical=categorical,
-                categorical_weight=categorical_weight,
-                ignore=ignore,
-            )
-        return _distances_of_frame(entities, rest, kind)
-    vectors, row_names = _vectors_and_names(source, names, kind)
+        return _domain_of_frame(frame, reading)
+    return _domain_of_rows(source, reading)
+
+
+_ALL_BUT_KIND = tuple(name for name in DOMAIN_OPTIONS if name != "kind")
+
+
+def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
+    if not isinstance(source, str | os.PathLike):
+        reading.refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
+    return {name: getattr(reading, name) for name in TEXT_OPTIONS}
+
+
+def _domain_of_frame(frame: Frame, reading: Reading) -> Domain:
+    if reading.names is not None:
+        raise InputError("names= is for arrays; a table has its names in a column (key=).")
+    if reading.kind == "edges":
+        why = "a graph has no feature columns"
+        reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+        return _domain_of_edges(frame, reading)
+    reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
+    entities, rest = keyed(frame, reading.key)
+    if reading.kind != "features":
+        used = ("key", *TEXT_OPTIONS)
+        reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
+        return _distances_of_frame(entities, rest, reading.kind)
+    return features_of_frame(
+        entities,
+        rest,
+        standardize=reading.standardize,
+        categorical=reading.categorical,
+        categorical_weight=reading.categorical_weight,
+        ignore=reading.ignore,
+    )
+
+
+def _domain_of_edges(frame: Frame, reading: Reading) -> Domain:
+    return domain_of_edges(frame, columns=reading.edge_columns, n_dims=reading.n_dims)
+
+
+def _domain_of_rows(source: Any, reading: Reading) -> Domain:
+    vectors, row_names = _vectors_and_names(source, reading.names, reading.kind)
+    used = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
+    reading.refuse_unused(used, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
     if row_names is None:
-        return features_of_mapping(vectors, standardize=standardize)
-    if kind == "features":
-        return features_of_array(vectors, row_names, standardize=standardize)
-    return distances_of_matrix(vectors, row_names, are_similarities=kind == "similarities")
+        return features_of_mapping(vectors, standardize=reading.standardize)
+    if reading.kind in ("features", "embedding"):
+        return features_of_array(vectors, row_names, standardize=reading.standardize)
+    are_similarities = reading.kind == "similarities"
+    return distances_of_matrix(vectors, row_names, are_similarities=are_similarities)
+
+
+def is_embedding(source: Any) -> bool:
+    """Tell whether a source has words and vectors.
+
+    Examples
+    --------
+    >>> is_embedding([1, 2])
+    False
+    """
+    return hasattr(source, "words") and hasattr(source, "vectors")
 
 
 def _vectors_and_names(
-    source: Any, names: Iterable[str] | None, kind: SourceKind
+    source: Any, names: Iterable[str] | None, kind: str
 ) -> tuple[Any, Iterable[str] | None]:
     """Vectors with their names; a mapping brings its own, so there the names are None."""
     if kind == "edges":
@@ -122,7 +129,7 @@ def _vectors_and_names(
             f"a graph cannot be read from {_described(source)}. Pass a table or a file of edges, "
             "or a list of (node, node) pairs."
         )
-    if hasattr(source, "words") and hasattr(source, "vectors"):
+    if is_embedding(source):
         if names is not None:
             raise InputError("names= is for arrays; an embedding has its words.")
         return source.vectors, list(source.words)
@@ -148,7 +155,7 @@ def _described(source: object) -> str:
     return f"an object of type {type(source).__name__}"
 
 
-def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: SourceKind) -> Domain:
+def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: str) -> Domain:
     advice = f"A matrix of {kind} holds numbers only."
     columns = [
         read_numbers(frame.label, name, cells, entities, advice=advice)

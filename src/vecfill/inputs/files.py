@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.inputs.domain import Domain, as_domain
@@ -15,6 +15,7 @@ from vecfill.inputs.names import match_names
 from vecfill.io import Format, iter_words, read_embedding
 from vecfill.io.formats import detected_format, named_format
 from vecfill.io.sources import Source
+from vecfill.requests import DOMAIN_OPTIONS, Reading
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -41,23 +42,15 @@ class Inputs:
 
 
 def read_inputs(
-    embedding: PathOrName,
-    table: Any,
-    *,
-    match: str = "loose",
-    aliases: Mapping[str, str] | PathOrName | None = None,
-    exclude: Iterable[str] = (),
-    format: str | Format | None = None,  # noqa: A002
-    member: str | None = None,
-    progress: Progress | None = None,
-    **domain_options: Any,
+    embedding: PathOrName, table: Any, reading: Reading, *, progress: Progress | None = None
 ) -> Inputs:
     """Read the domain, match its names in one pass over the file's words, read their rows."""
     tell = progress or quiet
+    format, member = reading.format, reading.member  # noqa: A001
     with Source(embedding, member) as source:
         kind = detected_format(source) if format is None else named_format(format)
     tell("Reading the domain", 0, 0)
-    domain = read_domain(table, **domain_options)
+    domain = read_domain(table, reading)
     names = {form for entity in domain.entities for form in (entity, word_in_file(entity, kind))}
     taken: set[str] = set()
 
@@ -70,7 +63,11 @@ def read_inputs(
             yield batch
 
     matches = match_names(
-        domain.entities, watched(), level=cast(Any, match), aliases=aliases, exclude=exclude
+        domain.entities,
+        watched(),
+        level=reading.match,
+        aliases=reading.aliases,
+        exclude=reading.exclude,
     )
     words = list(dict.fromkeys(matches.words.values()))
     tell("Reading known rows", 0, 0)
@@ -78,17 +75,19 @@ def read_inputs(
     return Inputs(domain, matches, known, kind, frozenset(taken))
 
 
-def read_domain(table: Any, *, kind: str = "features", **options: Any) -> Domain:
+def read_domain(table: Any, reading: Reading) -> Domain:
     """Return the domain that a table, or a file of a table or of vectors, describes."""
-    if isinstance(table, Domain):
-        return table
+    options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
     is_path = isinstance(table, str | os.PathLike)
-    if kind == "embedding" or (kind == "features" and is_path and _holds_vectors(Path(table))):
+    is_asked = reading.kind == "embedding"
+    if is_path and (is_asked or (reading.kind == "features" and _holds_vectors(Path(table)))):
+        reading.refuse_unused(
+            ("kind", "standardize"), DOMAIN_OPTIONS, f"{table} is a file of word vectors"
+        )
         vectors = read_embedding(table)
-        allowed = {"standardize": options.get("standardize", False)}
-        domain = as_domain(vectors, **allowed)
+        domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
-    return as_domain(table, kind=cast(Any, kind), **options)
+    return as_domain(table, **options)
 
 
 def _holds_vectors(path: Path) -> bool:

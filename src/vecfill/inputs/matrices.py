@@ -13,8 +13,8 @@ from vecfill.inputs.columns import Numbers
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.features import features_of_columns
 from vecfill.inputs.frames import MAX_COLUMNS
-from vecfill.inputs.preparation import standardized
 from vecfill.inputs.prepared import Domain, Matrix
+from vecfill.inputs.scaling import standardized
 
 _SYMMETRY = 1e-6
 

@@ -33,7 +33,7 @@ def match_names(
     entities: Iterable[str],
     vocabulary: Iterable[str] | Iterable[Sequence[str]],
     *,
-    level: Level = "loose",
+    level: str = "loose",
     aliases: Mapping[str, str] | str | PathLike[str] | None = None,
     exclude: Iterable[str] = (),
 ) -> MatchReport:

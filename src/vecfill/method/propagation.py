@@ -80,6 +80,12 @@ class Propagation(Course):
 
     vectors: UnknownVectors
 
+    def course(self) -> Course:
+        """Return how it went, without the vectors."""
+        return Course(
+            n_iter=self.n_iter, relative_change=self.relative_change, outcome=self.outcome
+        )
+
 
 NOTHING_UNKNOWN = Course(n_iter=0, relative_change=0.0, outcome=Outcome.NOTHING_UNKNOWN)
 

@@ -9,27 +9,26 @@ the truth is at least that in nine of ten cases, as long as unknown entities are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 from sklearn.linear_model import Ridge
 
 from vecfill._types import EmbeddingVectors, KnownMask
-from vecfill.method.propagation import split_weights
-from vecfill.settings import Imputation, Setting, Stages
-from vecfill.trust.hiding import hidden_folds
-from vecfill.trust.scores import RowScores, joined, score_rows, unit
-
-N_PROBES = 32
-"""Random signs whose spread tells how many contributors a row has."""
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import Predictor
+from vecfill.model.space import Space
+from vecfill.trust.folds import hidden_folds
+from vecfill.trust.scores import RowScores, joined, score_rows
+from vecfill.trust.signals import signals
 
 ENOUGH_HIDDEN = 2000
 
 FEWEST_HIDDEN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Confidence:
     """How far to trust each imputed row, and how that was learnt."""
 
@@ -45,10 +44,27 @@ class Confidence:
     coverage: float
     """Share of hidden rows whose cosine was at least their bound, measured fold against fold."""
 
+    def rows(self, rows: np.ndarray) -> Confidence:
+        """Return the confidence of some of the imputed rows."""
+        return replace(self, values=self.values[rows], lower_bound=self.lower_bound[rows])
+
+    def __repr__(self) -> str:
+        if not self.values.size:
+            return f"Confidence(nothing imputed; coverage {self.coverage:.1%})"
+        low, middle, high = np.quantile(self.values, [0.25, 0.5, 0.75])
+        return (
+            f"Confidence({self.values.size:,} entities: median {middle:.2f}, half of them "
+            f"{low:.2f} to {high:.2f}; {self.level:.0%} bounds held for {self.coverage:.1%} of "
+            f"{self.actual.size:,} hidden rows)"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
+
 
 @dataclass(frozen=True)
 class Hidden:
-    """Hidden known rows imputed again under one setting: signals, scores, directions."""
+    """Hidden known rows imputed again by one predictor: signals and scores."""
 
     rows: np.ndarray
     """Row numbers, in the order of the other arrays."""
@@ -57,91 +73,11 @@ class Hidden:
     scores: RowScores
 
 
-def misfit(stages: Stages, setting: Setting) -> np.ndarray:
-    """Return how badly each row's neighbours explain it, relative to how far they are.
-
-    Examples
-    --------
-    >>> stages = Stages(np.array([[0.0], [1.0], [2.0]]))
-    >>> misfit(stages, Setting(min_degree=2, ridge=0.0)).round(2)[1]
-    np.float64(0.0)
-    """
-    weights = stages.weights(setting)
-    n_rows = weights.shape[0]
-    if stages.is_distances:
-        return np.zeros(n_rows)
-    rows = stages.prepared(setting.preparation)
-    missed = rows - weights @ rows
-    if issparse(missed):
-        length = np.sqrt(np.asarray(missed.multiply(missed).sum(axis=1)).ravel())
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        product = np.asarray(rows.multiply(missed).sum(axis=1)).ravel()
-    else:
-        length = np.linalg.norm(missed, axis=1)
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        product = np.einsum("ij,ij->i", rows, missed, dtype=np.float64)
-    # The weighted mean squared distance of the neighbours from the row, by the law of cosines.
-    spread = np.sqrt(np.maximum(weights @ squares - squares + 2.0 * product, 0.0))
-    return np.divide(length, spread, out=np.zeros(n_rows), where=spread > 0)
-
-
-def _tightness(stages: Stages, setting: Setting) -> np.ndarray:
-    """Return how near each row is to its neighbours: the share of its heaviest weight."""
-    weights: csr_array = stages.weights(setting)
-    return np.asarray(weights.max(axis=1).todense()).ravel()
-
-
-def signals(
-    stages: Stages,
-    embedding: EmbeddingVectors,
-    is_known: KnownMask,
-    setting: Setting,
-    imputation: Imputation,
-) -> np.ndarray:
-    """Return what can be seen of each unknown row without its truth, (n_unknown, n_signals).
-
-    Examples
-    --------
-    >>> stages = Stages(np.array([[0.0], [1.0], [2.0]]))
-    >>> embedding, is_known = np.array([[0.0], [np.nan], [2.0]]), np.array([True, False, True])
-    >>> found = stages.impute(embedding, is_known, Setting(min_degree=2))
-    >>> signals(stages, embedding, is_known, Setting(min_degree=2), found).shape
-    (1, 7)
-    """
-    known = embedding[is_known].astype(np.float64)
-    centre = known.mean(axis=0)
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(known), N_PROBES))
-    spread, _ = stages.propagated(
-        np.hstack([unit(known - centre), probes]), is_known, setting, tol=1e-6
-    )
-    # The propagated signs of one row have variance sum(share²), whatever the shares are.
-    concentration = (spread[:, -N_PROBES:] ** 2).mean(axis=1)
-    agreement = np.linalg.norm(spread[:, :-N_PROBES], axis=1)
-    length = np.linalg.norm(imputation.vectors - centre, axis=1)
-    on_known, _ = split_weights(stages.weights(setting), is_known)
-    straight = np.asarray(on_known.sum(axis=1)).ravel()
-    if imputation.trend is None:
-        trend_length = np.zeros(len(length))
-    else:
-        trend_length = np.linalg.norm(imputation.trend.values[~is_known] - centre, axis=1)
-    return np.column_stack(
-        [
-            agreement,
-            np.log(np.maximum(concentration, 1e-12)),
-            length,
-            misfit(stages, setting)[~is_known],
-            straight,
-            trend_length,
-            _tightness(stages, setting)[~is_known],
-        ]
-    )
-
-
 def hide_and_impute(
-    stages: Stages,
+    space: Space,
     embedding: EmbeddingVectors,
     is_known: KnownMask,
-    setting: Setting,
+    predictor: Predictor,
     *,
     n_folds: int = 5,
     seed: int = 0,
@@ -152,7 +88,8 @@ def hide_and_impute(
     --------
     >>> rng = np.random.default_rng(0)
     >>> domain = rng.normal(size=(40, 3))
-    >>> found = hide_and_impute(Stages(domain), domain, np.ones(40, bool), Setting())
+    >>> from vecfill.model.predictors import PAPER
+    >>> found = hide_and_impute(Space(domain), domain, np.ones(40, bool), PAPER)
     >>> len(found.rows)
     40
     """
@@ -161,12 +98,12 @@ def hide_and_impute(
     n_folds = min(n_folds, int(is_known.sum()))
     folds = hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN)
     for number, fold in enumerate(folds):
-        found = stages.impute(embedding, fold.is_seen, setting)
-        told = signals(stages, embedding, fold.is_seen, setting, found)
-        centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
+        given = KnownRows(embedding, fold.is_seen)
+        found = predictor.predict(space, given)
+        centre = given.known.mean(axis=0, dtype=np.float64)
         rows.append(fold.hidden)
         fold_of.append(np.full(fold.hidden.size, number))
-        seen.append(told[fold.places])
+        seen.append(signals(given, found)[fold.places])
         scores.append(score_rows(found.vectors[fold.places], fold.truth, known, centre))
     numbers = np.concatenate(fold_of)
     if numbers.max() == 0:
@@ -210,11 +147,12 @@ def learn_confidence(
     --------
     >>> rng = np.random.default_rng(0)
     >>> domain = rng.normal(size=(60, 3))
-    >>> stages, is_known = Stages(domain), np.arange(60) < 50
-    >>> hidden = hide_and_impute(stages, domain, is_known, Setting())
-    >>> found = stages.impute(domain, is_known, Setting())
-    >>> learn_confidence(hidden, signals(stages, domain, is_known, Setting(), found)).values.shape
-    (10,)
+    >>> from vecfill.model.predictors import PAPER
+    >>> space, given = Space(domain), KnownRows(domain, np.arange(60) < 50)
+    >>> hidden = hide_and_impute(space, domain, given.is_known, PAPER)
+    >>> seen = signals(given, PAPER.predict(space, given))
+    >>> learn_confidence(hidden, seen).values.round(1)[:3]
+    array([1., 1., 1.])
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
@@ -253,7 +191,8 @@ def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
     >>> domain = rng.normal(size=(60, 3))
     >>> embedding = domain.copy()
     >>> embedding[7] = -5 * domain[7]
-    >>> hidden = hide_and_impute(Stages(domain), embedding, np.ones(60, bool), Setting())
+    >>> from vecfill.model.predictors import PAPER
+    >>> hidden = hide_and_impute(Space(domain), embedding, np.ones(60, bool), PAPER)
     >>> 7 in hidden.rows[suspicious_rows(hidden)]
     True
     """

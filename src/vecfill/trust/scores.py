@@ -13,8 +13,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from vecfill.method.blocks import row_blocks
+from vecfill.model.directions import unit
 
 ROWS_PER_BLOCK = 512
+
+MEASURES = ("centred_cosine", "mrr", "hits_at_10", "cosine", "norm_ratio")
+"""The measures by the names they have in reports."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,8 @@ class RowScores:
     """Scores of imputed rows whose truth is known, one value a row."""
 
     centred_cosine: np.ndarray
-    mrr: np.ndarray
-    """Reciprocal ranks; their mean is the mean reciprocal rank."""
+    reciprocal_rank: np.ndarray
+    """One over the rank of the truth; the mean over rows is the mean reciprocal rank, MRR."""
     hits_at_10: np.ndarray
     cosine: np.ndarray
     norm_ratio: np.ndarray
@@ -38,7 +42,15 @@ class RowScores:
         >>> score_rows(known, np.arange(3), known, np.zeros(2)).means()["mrr"]
         1.0
         """
-        return {field.name: float(getattr(self, field.name).mean()) for field in fields(self)}
+        return {measure: float(self.of(measure).mean()) for measure in MEASURES}
+
+    def of(self, measure: str) -> np.ndarray:
+        """Return the values of a measure, a row each; ``"mrr"`` gives reciprocal ranks."""
+        return getattr(self, "reciprocal_rank" if measure == "mrr" else measure)
+
+    def rows(self, rows: np.ndarray) -> RowScores:
+        """Return the scores of some rows."""
+        return RowScores(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 def joined(parts: list[RowScores]) -> RowScores:
@@ -48,24 +60,11 @@ def joined(parts: list[RowScores]) -> RowScores:
     --------
     >>> known = np.eye(2)
     >>> part = score_rows(known, np.arange(2), known, np.zeros(2))
-    >>> joined([part, part]).mrr
+    >>> joined([part, part]).reciprocal_rank
     array([1., 1., 1., 1.])
     """
     names = [field.name for field in fields(RowScores)]
     return RowScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Return rows of length 1; a row of zeros stays zero.
-
-    Examples
-    --------
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
 
 def score_rows(
@@ -80,7 +79,7 @@ def score_rows(
     --------
     >>> known = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> scores = score_rows(np.array([[1.0, 0.1]]), np.array([0]), known, np.zeros(2))
-    >>> scores.mrr, scores.norm_ratio.round(1)
+    >>> scores.reciprocal_rank, scores.norm_ratio.round(1)
     (array([1.]), array([0.5]))
     """
     predicted, known = predicted.astype(np.float64), known.astype(np.float64)

@@ -1,4 +1,4 @@
-"""A run -> the plain values that its page shows, of bounded size and cost.
+"""A result -> the plain values that its page shows, of bounded size and cost.
 
 Numbers that the page only rounds are sent as whole thousandths, which keeps it small. Entities go
 in the order of their confidence, so that whatever is bounded is there for the best of them.
@@ -6,21 +6,20 @@ in the order of their confidence, so that whatever is bounded is there for the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from vecfill.embedding import Embedding, printable
+from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.prepared import Domain
-from vecfill.manifest import made_with
-from vecfill.settings import Imputation, Setting
+from vecfill.model.directions import unit
+from vecfill.provenance import provenance
+from vecfill.result import Result
 from vecfill.trust.confidence import Confidence
-from vecfill.trust.heldout import HeldoutReport
-from vecfill.trust.scores import RowScores, unit
+from vecfill.trust.evaluation import Evaluation
 from vecfill.views.made import how_made
 
 MOST_EXPLAINED = 2000
@@ -46,99 +45,56 @@ Coordinates = Mapping[str, Sequence[float]] | np.ndarray
 """Two numbers for each entity: by name, or a row for each row of the table."""
 
 
-class Suspected(Protocol):
-    """A known entity that its neighbours contradict."""
-
-    @property
-    def entity(self) -> str: ...
-    @property
-    def word(self) -> str: ...
-    @property
-    def centred_cosine(self) -> float: ...
-
-
-class Reported(Protocol):
-    """What a page needs of a `vecfill.Run`, which stands above this module."""
-
-    # ruff: noqa: D102
-    @property
-    def embedding(self) -> Embedding: ...
-    @property
-    def known(self) -> Embedding: ...
-    @property
-    def matches(self) -> MatchReport: ...
-    @property
-    def setting(self) -> Setting: ...
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def confidence(self) -> Confidence | None: ...
-    @property
-    def heldout(self) -> RowScores | None: ...
-    @property
-    def suspicious(self) -> Sequence[Suspected]: ...
-    @property
-    def abstained(self) -> tuple[str, ...]: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def is_known(self) -> np.ndarray: ...
-    @property
-    def imputation(self) -> Imputation: ...
-    def contributions(self, places: Iterable[int]) -> np.ndarray: ...
-    def trend_shares(self) -> np.ndarray: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
 def page_data(
-    run: Reported,
+    result: Result,
     *,
-    heldout: HeldoutReport | None = None,
+    evaluation: Evaluation | None = None,
     coordinates: Coordinates | None = None,
     manifest: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return everything that the page of a run shows, as plain values."""
-    order = _by_confidence(run)
-    places = _places(run)[order]
+    """Return everything that the page of a result shows, as plain values."""
+    order = _by_confidence(result)
+    places = _places(result)[order]
     return {
         "version": version("vecfill"),
-        "n_known": len(run.known),
-        "n_imputed": len(run.embedding),
-        "n_abstained": len(run.abstained),
-        "n_dims": run.embedding.n_dims,
-        "domain": f"{len(run.domain):,} entities, {len(run.domain.columns):,} columns",
-        "setting": run.setting.to_dict(),
-        "setting_text": str(run.setting),
-        "residual": float(run.imputation.relative_residual),
-        "means": None if run.heldout is None else run.heldout.means(),
-        "verdict": verdict(run, heldout),
-        "heldout": _comparison(heldout),
-        "confidence": _calibration(run.confidence),
-        "known": [printable(word) for word in run.known.words],
-        "entities": _entities(run, order, places),
-        "map": _map(run, order, coordinates),
-        "matches": _matches(run.matches),
+        "n_known": len(result.known),
+        "n_imputed": len(result.embedding),
+        "n_abstained": len(result.abstained),
+        "n_dims": result.embedding.n_dims,
+        "domain": f"{len(result.domain):,} entities, {len(result.domain.columns):,} columns",
+        "setting": result.predictor.to_dict(),
+        "setting_text": str(result.predictor),
+        "residual": float(result.model.composition.relative_residual),
+        "means": None if result.heldout is None else result.heldout.means(),
+        "verdict": verdict(result, evaluation),
+        "heldout": _comparison(evaluation),
+        "confidence": _calibration(result.confidence),
+        "known": [printable(word) for word in result.known.words],
+        "entities": _entities(result, order, places),
+        "map": _map(result, order, coordinates),
+        "matches": _matches(result.matches),
         "suspicious": [
             [printable(s.entity), printable(s.word), round(float(s.centred_cosine), 3)]
-            for s in run.suspicious
+            for s in result.suspicious
         ],
-        "abstained": [printable(name) for name in run.abstained[:MOST_LISTED]],
-        "notes": [printable(note) for note in run.notes[:MOST_NOTES]],
-        "how": how_made(made_with(version("vecfill")) if manifest is None else manifest),
+        "abstained": [printable(name) for name in result.abstained[:MOST_LISTED]],
+        "notes": [printable(note) for note in result.notes[:MOST_NOTES]],
+        "how": how_made(provenance(version("vecfill")) if manifest is None else manifest),
     }
 
 
-def verdict(run: Reported, heldout: HeldoutReport | None) -> dict[str, Any]:
+def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, Any]:
     """Return a word for how it went (good, none, unchecked) and a sentence."""
-    if len(run.embedding) == 0 and not run.abstained:
+    if len(result.embedding) == 0 and not result.abstained:
         return {"kind": "unchecked", "text": "Every entity is known; there was nothing to impute."}
-    if heldout is not None:
-        return {"kind": "good" if heldout.has_signal else "none", "text": heldout.verdict}
-    if run.heldout is None:
+    if evaluation is not None:
+        kind = "good" if evaluation.has_signal else "none"
+        return {"kind": kind, "text": evaluation.verdict}
+    if result.heldout is None:
         text = "Too few entities are known to hide some and check; take these vectors on faith."
         return {"kind": "unchecked", "text": text}
-    means = run.heldout.means()
-    p_value = run.to_dict()["p_value"]
+    means = result.heldout.means()
+    p_value = None if result.choice is None else result.choice.p_value
     if means["centred_cosine"] <= 0 or (p_value is not None and p_value >= 1e-3):
         text = "The domain carries no signal about this embedding: hidden vectors came back no "
         return {"kind": "none", "text": text + "nearer than chance would bring them."}
@@ -149,39 +105,39 @@ def verdict(run: Reported, heldout: HeldoutReport | None) -> dict[str, Any]:
     }
 
 
-def _by_confidence(run: Reported) -> np.ndarray:
-    if run.confidence is None:
-        return np.arange(len(run.embedding))
-    return np.argsort(-run.confidence.values, kind="stable")
+def _by_confidence(result: Result) -> np.ndarray:
+    if result.confidence is None:
+        return np.arange(len(result.embedding))
+    return np.argsort(-result.confidence.values, kind="stable")
 
 
-def _places(run: Reported) -> np.ndarray:
+def _places(result: Result) -> np.ndarray:
     """Return where the imputed entities stand among all unknown ones, left out or not."""
-    names = [run.domain.entities[row] for row in np.flatnonzero(~run.is_known)]
+    names = [result.domain.entities[row] for row in np.flatnonzero(~result.model.is_known)]
     place = {name: number for number, name in enumerate(names)}
-    return np.array([place[word] for word in run.embedding.words], np.int64)
+    return np.array([place[word] for word in result.embedding.words], np.int64)
 
 
 def _thousandths(values: np.ndarray) -> list[int]:
     return np.round(np.asarray(values, np.float64) * 1000).astype(np.int64).tolist()
 
 
-def _comparison(heldout: HeldoutReport | None) -> dict[str, Any] | None:
-    if heldout is None:
+def _comparison(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
         return None
-    means = heldout.methods
+    means = evaluation.methods
     methods = []
     for name in sorted(means, key=lambda each: -means[each]["mrr"]):
         values = {}
         for measure in MEASURES:
-            low, high = heldout.interval(name, measure)
+            low, high = evaluation.interval(name, measure)
             values[measure] = [round(v, 4) for v in (means[name][measure], low, high)]
         methods.append({"name": name, **values})
     return {
         "methods": methods,
-        "folds": heldout.folds,
-        "n_hidden": int(heldout.scores["auto"].mrr.size),
-        "p_value": heldout.p_value,
+        "folds": evaluation.folds,
+        "n_hidden": int(evaluation.scores["auto"].cosine.size),
+        "p_value": evaluation.p_value,
     }
 
 
@@ -230,28 +186,28 @@ def reliability_bins(
     return bins
 
 
-def _entities(run: Reported, order: np.ndarray, places: np.ndarray) -> dict[str, Any]:
-    words = run.embedding.words
+def _entities(result: Result, order: np.ndarray, places: np.ndarray) -> dict[str, Any]:
+    words = result.embedding.words
     found: dict[str, Any] = {"name": [printable(words[row]) for row in order]}
-    if run.confidence is not None:
-        found["confidence"] = _thousandths(run.confidence.values[order])
-        found["lower"] = _thousandths(run.confidence.lower_bound[order])
-    found["trend"] = _thousandths(run.trend_shares()[places]) if places.size else []
-    found.update(_nearest(run, order))
-    found.update(_contributors(run, places))
+    if result.confidence is not None:
+        found["confidence"] = _thousandths(result.confidence.values[order])
+        found["lower"] = _thousandths(result.confidence.lower_bound[order])
+    found["trend"] = _thousandths(result.model.trend_shares()[places]) if places.size else []
+    found.update(_nearest(result, order))
+    found.update(_contributors(result, places))
     return found
 
 
-def _nearest(run: Reported, order: np.ndarray) -> dict[str, Any]:
+def _nearest(result: Result, order: np.ndarray) -> dict[str, Any]:
     """Return the nearest known entities by cosine, as places, and their cosines."""
-    known = unit(run.known.vectors.astype(np.float32))
+    known = unit(result.known.vectors.astype(np.float32))
     n_known = len(known)
     n_rows = min(order.size, MOST_WITH_NEAREST, int(MOST_PRODUCTS / max(1, known.size)))
     n_nearest = min(N_NEAREST, n_known)
     nearest, cosines = [], []
     for start in range(0, n_rows, 512):
         rows = order[start : min(start + 512, n_rows)]
-        likeness = unit(run.embedding.vectors[rows].astype(np.float32)) @ known.T
+        likeness = unit(result.embedding.vectors[rows].astype(np.float32)) @ known.T
         best = np.argpartition(-likeness, n_nearest - 1, axis=1)[:, :n_nearest]
         value = np.take_along_axis(likeness, best, axis=1)
         inner = np.argsort(-value, axis=1, kind="stable")
@@ -260,13 +216,13 @@ def _nearest(run: Reported, order: np.ndarray) -> dict[str, Any]:
     return {"nearest": nearest, "cosine": cosines}
 
 
-def _contributors(run: Reported, places: np.ndarray) -> dict[str, Any]:
+def _contributors(result: Result, places: np.ndarray) -> dict[str, Any]:
     """Return the largest shares of known entities; what is missing to 1000 is all the others."""
-    n_unknown = int((~run.is_known).sum())
+    n_unknown = int((~result.model.is_known).sum())
     most = MOST_EXPLAINED if n_unknown <= MANY_UNKNOWN else MOST_EXPLAINED_OF_MANY
     contributors, shares = [], []
     for start in range(0, min(places.size, most), 256):
-        block = run.contributions(places[start : min(start + 256, most)])
+        block = result.contributions(places[start : min(start + 256, most)])
         best = np.argsort(-block, axis=1, kind="stable")[:, :N_CONTRIBUTORS]
         for row, columns in zip(block, best, strict=True):
             listed = columns[row[columns] >= 0.0005]
@@ -278,8 +234,8 @@ def _contributors(run: Reported, places: np.ndarray) -> dict[str, Any]:
     return {"contributors": contributors, "shares": shares}
 
 
-def _map(run: Reported, order: np.ndarray, coordinates: Coordinates | None) -> dict[str, Any]:
-    known, imputed = _points(run, coordinates)
+def _map(result: Result, order: np.ndarray, coordinates: Coordinates | None) -> dict[str, Any]:
+    known, imputed = _points(result, coordinates)
     imputed = imputed[order]
     shown_known = _evenly(np.flatnonzero(np.isfinite(known).all(axis=1)))
     shown = np.flatnonzero(np.isfinite(imputed).all(axis=1))[:MOST_POINTS]
@@ -304,25 +260,25 @@ def _evenly(rows: np.ndarray) -> np.ndarray:
     return rows[::step]
 
 
-def _points(run: Reported, coordinates: Coordinates | None) -> tuple[np.ndarray, np.ndarray]:
+def _points(result: Result, coordinates: Coordinates | None) -> tuple[np.ndarray, np.ndarray]:
     if coordinates is None:
-        known = run.known.vectors.astype(np.float64)
+        known = result.known.vectors.astype(np.float64)
         centre = known.mean(axis=0)
         _, axes = np.linalg.eigh((known - centre).T @ (known - centre))
         two = axes[:, ::-1][:, :2]
         if two.shape[1] < 2:
             two = np.hstack([two, np.zeros((len(two), 1))])
-        return (known - centre) @ two, (run.embedding.vectors.astype(np.float64) - centre) @ two
+        return (known - centre) @ two, (result.embedding.vectors.astype(np.float64) - centre) @ two
     if isinstance(coordinates, Mapping):
         table = {str(name): tuple(place) for name, place in coordinates.items()}
     else:
         places = np.asarray(coordinates, np.float64)
-        if places.shape != (len(run.domain), 2):
+        if places.shape != (len(result.domain), 2):
             raise InputError(
-                f"coordinates have shape {places.shape}; the table has {len(run.domain)} entities. "
-                f"Pass shape ({len(run.domain)}, 2), or two numbers by entity name."
+                f"coordinates have shape {places.shape}; the table has {len(result.domain)} "
+                f"entities. Pass shape ({len(result.domain)}, 2), or two numbers by entity name."
             )
-        table = dict(zip(run.domain.entities, map(tuple, places.tolist()), strict=True))
+        table = dict(zip(result.domain.entities, map(tuple, places.tolist()), strict=True))
     nowhere = (np.nan, np.nan)
 
     def of(words: tuple[str, ...]) -> np.ndarray:
@@ -331,7 +287,7 @@ def _points(run: Reported, coordinates: Coordinates | None) -> tuple[np.ndarray,
             raise InputError("Each entity's coordinates must be two numbers.")
         return found.reshape(-1, 2)
 
-    return of(run.known.words), of(run.embedding.words)
+    return of(result.known.words), of(result.embedding.words)
 
 
 def _matches(report: MatchReport) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.confidence import Confidence
-from vecfill.trust.heldout import HeldoutReport
+from vecfill.trust.evaluation import Evaluation
 from vecfill.views.page_data import reliability_bins
 
 try:
@@ -48,16 +48,16 @@ def _figure(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Any]:
 
 
 def comparison(
-    heldout: HeldoutReport, *, measure: str = "centred_cosine", level: float = 0.95
+    evaluation: Evaluation, *, measure: str = "centred_cosine", level: float = 0.95
 ) -> Figure:
     """Return each method's mean on hidden known rows with its interval, the best on top."""
     if measure not in TITLES:
         raise InputError(f"measure={measure!r} is not known. Use one of {', '.join(TITLES)}.")
-    means = {name: values[measure] for name, values in heldout.methods.items()}
+    means = {name: values[measure] for name, values in evaluation.methods.items()}
     order = sorted(means, key=lambda name: means[name])
     figure, axes = _figure(height=0.6 + 0.35 * len(order))
     for place, name in enumerate(order):
-        low, high = heldout.interval(name, measure, level=level)
+        low, high = evaluation.interval(name, measure, level=level)
         colour = ACCENT if name == "auto" else GREY
         axes.plot([low, high], [place, place], color=colour, linewidth=2.5, alpha=0.5)
         axes.plot([means[name]], [place], "o", color=colour, label=name)

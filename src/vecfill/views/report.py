@@ -1,4 +1,4 @@
-"""A run -> one HTML page that needs nothing but a browser."""
+"""A result -> one HTML page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import Any
 
 from vecfill.io import atomic_output
-from vecfill.trust.heldout import HeldoutReport
-from vecfill.views.page_data import Coordinates, Reported, page_data
+from vecfill.result import Result
+from vecfill.trust.evaluation import Evaluation
+from vecfill.views.page_data import Coordinates, page_data
 
 STYLES = ("page.css",)
 SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "made.js", "page.js")
@@ -18,27 +19,27 @@ SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "made.js", "page.js")
 
 
 def write_report(
-    run: Reported,
+    result: Result,
     path: str | os.PathLike[str],
     *,
-    heldout: HeldoutReport | None = None,
+    evaluation: Evaluation | None = None,
     coordinates: Coordinates | None = None,
     title: str = "Imputed vectors",
     manifest: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write the page of a run: one file, no network, light and dark.
+    """Write the page of a result: one file, no network, light and dark.
 
     Contributions are shown for the 2,000 imputed entities of highest confidence (200 if more than
     20,000 are unknown), nearest known entities for 20,000; the page says so where it applies.
 
     Parameters
     ----------
-    run
+    result
         What `vecfill.impute` returned.
     path
         Where to; an existing file is kept unless `overwrite`.
-    heldout
+    evaluation
         What `vecfill.evaluate` returned, for the comparison with other methods.
     coordinates
         Where entities lie on the map: two numbers by name, or a row for each row of the table. By
@@ -51,7 +52,7 @@ def write_report(
     overwrite
         Whether an existing file may be replaced.
     """
-    data = page_data(run, heldout=heldout, coordinates=coordinates, manifest=manifest)
+    data = page_data(result, evaluation=evaluation, coordinates=coordinates, manifest=manifest)
     data["title"] = title
     with atomic_output(path, overwrite=overwrite) as file:
         file.write(page(data).encode("utf-8"))

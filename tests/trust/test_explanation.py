@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from tests.method.test_neighbors import KINDS, awkward_rows
 from vecfill import InputError
-from vecfill.settings import Setting, Stages
-from vecfill.trust import explain as explain_module
-from vecfill.trust.explain import Contributions, Explanation, place_of
+from vecfill.model import prediction as prediction_module
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER, LatentSemantic
+from vecfill.model.space import Space
+from vecfill.trust.explanation import Explanation, place_of
 
 
 @given(
@@ -23,38 +25,38 @@ def test_shares_are_a_distribution_and_reproduce_the_vectors(kind, n_known, ridg
     domain, embedding = awkward_rows(kind, 45, 4, seed), rng.normal(size=(45, 6))
     is_known = np.zeros(45, bool)
     is_known[rng.permutation(45)[:n_known]] = True
-    stages, setting = Stages(domain), Setting(ridge=ridge)
-    shares = Contributions(stages.weights(setting), is_known).of(np.arange(45 - n_known))
+    found = LatentSemantic(ridge=ridge).predict(Space(domain), KnownRows(embedding, is_known))
+    shares = found.composition.mix.shares(np.arange(45 - n_known))
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    found = stages.impute(embedding, is_known, setting)
     np.testing.assert_allclose(shares @ embedding[is_known], found.vectors, atol=1e-6)
 
 
-@pytest.mark.parametrize("gamma", [0.3, 1.0])
-def test_with_a_trend_shares_reproduce_what_the_trend_leaves_over(gamma):
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_with_a_trend_shares_reproduce_what_the_trend_leaves_over(share):
     rng = np.random.default_rng(0)
     domain, embedding, is_known = (
         rng.normal(size=(60, 5)),
         rng.normal(size=(60, 4)),
         np.arange(60) < 40,
     )
-    stages, setting = Stages(domain), Setting(gamma=gamma)
-    found = stages.impute(embedding, is_known, setting)
-    shares = Contributions(stages.weights(setting), is_known).of(np.arange(20))
-    again = found.trend.values[~is_known] + gamma * shares @ found.trend.residuals
+    predictor = LatentSemantic(residual_share=share)
+    found = predictor.predict(Space(domain), KnownRows(embedding, is_known))
+    shares, trend = found.composition.mix.shares(np.arange(20)), found.composition.trend
+    again = trend.values[~is_known] + share * shares @ trend.residuals
     np.testing.assert_allclose(again, found.vectors, atol=1e-6)
 
 
 def test_iterated_and_factored_shares_agree(monkeypatch):
-    rng = np.random.default_rng(0)
-    weights = Stages(rng.normal(size=(200, 5))).weights(Setting())
-    is_known = np.arange(200) < 30
-    factored = Contributions(weights, is_known).of([0, 5, 100])
-    monkeypatch.setattr(explain_module, "MOST_ROWS_FACTORED", 10)
-    np.testing.assert_allclose(
-        Contributions(weights, is_known).of([0, 5, 100]), factored, atol=1e-7
-    )
+    space = Space(np.random.default_rng(0).normal(size=(200, 5)))
+    given = KnownRows(np.zeros((200, 1)), np.arange(200) < 30)
+
+    def shares():
+        return PAPER.predict(space, given).composition.mix.shares([0, 5, 100])
+
+    factored = shares()
+    monkeypatch.setattr(prediction_module, "MOST_ROWS_FACTORED", 10)
+    np.testing.assert_allclose(shares(), factored, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vecfill.requests import Method, Reading, Trust, takes
+
 if TYPE_CHECKING:
     from vecfill.embedding import Embedding
     from vecfill.inputs.files import Inputs, PathOrName, Progress
     from vecfill.inputs.match_report import MatchReport
-    from vecfill.io import Format
-    from vecfill.result import Run
-    from vecfill.settings import Setting
+    from vecfill.result import Result
 
 _N_LISTED = 5
 
 
 @dataclass(frozen=True)
-class Enrichment:
-    """What `enrich` did: the run, where the result is, how many of what."""
+class Outputs:
+    """Where the job writes: the enriched file and, if they are asked for, what stands beside it."""
 
-    run: Run | None
+    enriched: PathOrName
+    manifest: PathOrName | None
+    report: PathOrName | None
+    overwrite: bool
+
+    def check(self, sources: Iterable[Any]) -> None:
+        """Refuse before the work what the writers would refuse after it."""
+        for place in (self.enriched, self.manifest, self.report):
+            if place is not None:
+                _check_place(place, sources, overwrite=self.overwrite)
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """What `enrich` did: the result, where it was written, how many of what."""
+
+    result: Result | None
     """None if every entity was known, so that there was nothing to impute."""
     output: Path
     added: dict[str, str]
@@ -38,53 +54,46 @@ class Enrichment:
     counts: dict[str, int]
     matches: MatchReport
     notes: tuple[str, ...]
-    manifest: dict[str, Any] = field(default_factory=dict)
+    manifest: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
+        result = self.result
         return {
             "output": str(self.output),
             "counts": self.counts,
             "matched": self.matches.counts,
-            "setting": None if self.run is None else self.run.setting.to_dict(),
+            "method": None if result is None else result.predictor.to_dict(),
             "added": [self._about(entity, word) for entity, word in self.added.items()],
-            "abstained": [] if self.run is None else list(self.run.abstained),
+            "abstained": [] if result is None else list(result.abstained),
             "left_out": list(self.left_out),
-            "suspicious": [] if self.run is None else self.run.to_dict()["suspicious"],
+            "suspicious": [] if result is None else result.to_dict()["suspicious"],
             "notes": list(self.notes),
         }
 
     def _about(self, entity: str, word: str) -> dict[str, Any]:
         about: dict[str, Any] = {"entity": entity, "word": word}
-        if self.run is not None and self.run.confidence is not None:
-            row = self.run.embedding.row(entity)
-            about["confidence"] = float(self.run.confidence.values[row])
-            about["lower_bound"] = float(self.run.confidence.lower_bound[row])
+        if self.result is not None and self.result.confidence is not None:
+            row = self.result.embedding.row(entity)
+            about["confidence"] = float(self.result.confidence.values[row])
+            about["lower_bound"] = float(self.result.confidence.lower_bound[row])
         return about
 
 
+@takes(reading=Reading, how=Method, trust=Trust)
 def enrich(
     embedding: PathOrName,
     table: Any,
     output: PathOrName,
     *,
-    method: str | Setting = "auto",
-    match: str = "loose",
-    aliases: Mapping[str, str] | PathOrName | None = None,
-    exclude: Iterable[str] = (),
-    level: float = 0.9,
-    min_confidence: float | None = None,
-    calibrate_norms: bool = False,
-    force: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    format: str | Format | None = None,  # noqa: A002
-    member: str | None = None,
     report: PathOrName | None = None,
     manifest: bool = True,
     overwrite: bool = False,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
-    **domain_options: Any,
+    reading: Reading,
+    how: Method,
+    trust: Trust,
 ) -> Enrichment:
     r"""Write `output`: the file `embedding` unchanged, then a row for each entity it lacks.
 
@@ -95,30 +104,23 @@ def enrich(
     Parameters
     ----------
     embedding
-        The file to enrich, in any format of `vecfill.io.Format` but fastText's own.
+        The file to enrich, in any format that can be written.
     table
-        What describes the entities: a path, or whatever `as_domain` takes. A file of vectors
-        (word2vec, GloVe and so on) will do as well; `kind="embedding"` says so where in doubt.
+        What describes the entities: a path, or whatever `vecfill.impute` takes. A file of vectors
+        (word2vec, GloVe and so on) works as well; `kind="embedding"` says so where in doubt.
     output
-        Where to; the format is the original's. White space in an entity's name becomes `_` in
-        formats of word2vec and GloVe, where it would end the word.
-    method, level, min_confidence, calibrate_norms, force, seed, n_jobs
-        As in `vecfill.impute`.
-    match, aliases, exclude
-        As in `vecfill.inputs.names.match_names`.
-    format, member
-        As in `read_embedding`.
+        The file to write, in the format of the original. White space in an entity's name becomes
+        `_` in formats of word2vec and GloVe, where it would end the word.
     report
-        Where to write a page about the run. It shows what the manifest holds, also if none is
-        written.
+        Where to write a page about the result.
     manifest
         Whether to write `OUTPUT.manifest.json`: versions, options, hashes of inputs, counts.
     overwrite
         Whether existing results may be replaced.
+    n_jobs
+        Number of threads. By default all cores; the result is the same.
     progress
         Called with what is being done, how much is done, and how much there is.
-    domain_options
-        `kind`, `key` and others, as in `vecfill.inputs.domain.as_domain`.
 
     Examples
     --------
@@ -132,104 +134,137 @@ def enrich(
     >>> print((folder / "new.vec").read_text().splitlines()[0])
     4 1
     """
-    from vecfill import __version__
-    from vecfill.inputs.files import quiet, read_inputs
-    from vecfill.io import append_rows
-    from vecfill.manifest import Fingerprint, as_json, made_with, manifest_path
-
-    tell = progress or quiet
-    excluded = [exclude] if isinstance(exclude, str) else list(exclude)
-    beside = manifest_path(output) if manifest else None
-    for place in (output, beside, report):
-        if place is not None:
-            _check_place(place, (embedding, table, aliases), overwrite=overwrite)
-    inputs = read_inputs(
+    return enrich_requested(
         embedding,
         table,
-        match=match,
-        aliases=aliases,
-        exclude=excluded,
-        format=format,
-        member=member,
-        progress=tell,
-        **domain_options,
+        output,
+        report=report,
+        manifest=manifest,
+        overwrite=overwrite,
+        n_jobs=n_jobs,
+        progress=progress,
+        requests=(reading, how, trust),
     )
+
+
+def enrich_requested(
+    embedding: PathOrName,
+    table: Any,
+    output: PathOrName,
+    *,
+    report: PathOrName | None,
+    manifest: bool,
+    overwrite: bool,
+    n_jobs: int | None,
+    progress: Progress | None,
+    requests: tuple[Reading, Method, Trust],
+) -> Enrichment:
+    """Do what `enrich` does, with the options as request objects."""
+    from vecfill.inputs.files import quiet, read_inputs
+    from vecfill.provenance import Fingerprint, manifest_path
+
+    reading, how, trust = requests
+    tell = progress or quiet
+    beside = manifest_path(output) if manifest else None
+    outputs = Outputs(output, beside, report, overwrite)
+    outputs.check((embedding, table, reading.aliases))
+    inputs = read_inputs(embedding, table, reading, progress=tell)
     inputs.matches.require_matches()
-    files = {"embedding": embedding, "table": table, "aliases": aliases}
+    files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
     with ExitStack() as stack:
         hashed = {
             role: stack.enter_context(Fingerprint(path))
             for role, path in files.items()
             if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
-        run = None
-        if inputs.matches.unmatched:
-            from vecfill.run import impute
+        result = _imputed(inputs, how, trust, n_jobs, tell)
+        rows, done = _enrichment(result, inputs, outputs)
+        about = _manifest(done, inputs, requests, hashed)
+    _write(embedding, rows, reading, outputs, done, about, tell)
+    return replace(done, manifest=about if manifest else {})
 
-            run = impute(
-                inputs.domain,
-                inputs.embedding,
-                method=method,
-                matches=inputs.matches,
-                level=level,
-                min_confidence=min_confidence,
-                calibrate_norms=calibrate_norms,
-                force=force,
-                seed=seed,
-                n_jobs=n_jobs,
-                progress=tell,
-            )
-        rows, added, left_out = _rows_to_add(run, inputs)
-        done = Enrichment(
-            run=run,
-            output=Path(output),
-            added=added,
-            left_out=left_out,
-            counts=_counts(run, inputs, added),
-            matches=inputs.matches,
-            notes=_notes(run, inputs, added, left_out, wants_page=report is not None),
-        )
-        options = {
-            "method": str(method),
-            "match": match,
-            "exclude": excluded,
-            "level": level,
-            "min_confidence": min_confidence,
-            "calibrate_norms": calibrate_norms,
-            "force": force,
-            "seed": seed,
-            **domain_options,
-        }
-        about = {
-            **made_with(__version__),
-            "options": options,
-            "inputs": {role: each.result() for role, each in hashed.items()},
-            "format": inputs.format.value,
-            **done.to_dict(),
-            "words": inputs.matches.words,
-        }
-    if run is not None and report is not None:
+
+def _imputed(
+    inputs: Inputs, how: Method, trust: Trust, n_jobs: int | None, tell: Progress
+) -> Result | None:
+    if not inputs.matches.unmatched:
+        return None
+    from vecfill.inputs.alignment import aligned
+    from vecfill.run import impute_aligned
+
+    alignment = aligned(inputs.domain, inputs.embedding, inputs.matches)
+    return impute_aligned(alignment, how, trust, n_jobs=n_jobs, progress=tell)
+
+
+def _enrichment(
+    result: Result | None, inputs: Inputs, outputs: Outputs
+) -> tuple[Embedding, Enrichment]:
+    """Return the rows to append, and what is to be said about them."""
+    rows, added, left_out = _rows_to_add(result, inputs)
+    return rows, Enrichment(
+        result=result,
+        output=Path(outputs.enriched),
+        added=added,
+        left_out=left_out,
+        counts=_counts(result, inputs, added),
+        matches=inputs.matches,
+        notes=_notes(result, inputs, added, left_out, outputs),
+    )
+
+
+def _manifest(
+    done: Enrichment, inputs: Inputs, requests: tuple[Any, ...], hashed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return how the result was made: every option, every input, every count."""
+    from vecfill import __version__
+    from vecfill.provenance import provenance
+
+    return {
+        **provenance(__version__),
+        "options": {key: value for each in requests for key, value in each.to_dict().items()},
+        "inputs": {role: each.result() for role, each in hashed.items()},
+        "format": inputs.format.value,
+        **done.to_dict(),
+        "words": inputs.matches.words,
+    }
+
+
+def _write(
+    embedding: PathOrName,
+    rows: Embedding,
+    reading: Reading,
+    outputs: Outputs,
+    done: Enrichment,
+    about: dict[str, Any],
+    tell: Progress,
+) -> None:
+    """Write the page, the enriched file and its manifest: all of them or none."""
+    from vecfill.io import append_rows
+    from vecfill.provenance import as_json
+
+    if done.result is not None and outputs.report is not None:
         tell("Writing the report", 0, 0)
+    beside = {}
+    if outputs.manifest is not None:
+        beside = {Path(outputs.manifest): as_json(about).encode("ascii") + b"\n"}
     # Without a manifest there need be no lasting result either: it may go to standard output.
-    shown = about if manifest else {**about, "output": done.output.name}
-    with _page(run, report, shown, overwrite=overwrite):
+    shown = about if outputs.manifest else {**about, "output": done.output.name}
+    with _page(done.result, outputs, shown):
         size = Path(embedding).stat().st_size
         tell("Copying and appending", 0, size)
         append_rows(
             embedding,
-            output,
+            outputs.enriched,
             rows,
-            format=format,
-            member=member,
-            overwrite=overwrite,
-            beside={} if beside is None else {beside: as_json(about).encode("ascii") + b"\n"},
+            format=reading.format,
+            member=reading.member,
+            overwrite=outputs.overwrite,
+            beside=beside,
         )
         tell("Copying and appending", size, size)
-    return replace(done, manifest=about if manifest else {})
 
 
 def _check_place(place: PathOrName, sources: Iterable[Any], *, overwrite: bool) -> None:
-    """Refuse before the work what the writers would refuse after it."""
     from vecfill.errors import InputError
     from vecfill.io.atomic import checked_target
 
@@ -255,7 +290,7 @@ def _are_same(one: Path, other: Path) -> bool:
 
 
 def _rows_to_add(
-    run: Run | None, inputs: Inputs
+    result: Result | None, inputs: Inputs
 ) -> tuple[Embedding, dict[str, str], tuple[str, ...]]:
     """Return the rows to append, their words by entity, and the entities that have no place."""
     import numpy as np
@@ -264,13 +299,13 @@ def _rows_to_add(
     from vecfill.errors import InputError
     from vecfill.inputs.files import word_in_file
 
-    if run is None:
+    if result is None:
         known = inputs.embedding
         return Embedding([], np.empty((0, known.n_dims), known.vectors.dtype)), {}, ()
     added: dict[str, str] = {}
     left_out: list[str] = []
     owner: dict[str, str] = {}
-    for entity in run.embedding.words:
+    for entity in result.embedding.words:
         word = word_in_file(entity, inputs.format)
         if word in inputs.taken:
             left_out.append(entity)
@@ -282,18 +317,18 @@ def _rows_to_add(
         else:
             added[entity] = word
             owner[word] = entity
-    return Embedding(added.values(), run.embedding[list(added)]), added, tuple(left_out)
+    return Embedding(added.values(), result.embedding[list(added)]), added, tuple(left_out)
 
 
-def _counts(run: Run | None, inputs: Inputs, added: Mapping[str, str]) -> dict[str, int]:
+def _counts(result: Result | None, inputs: Inputs, added: Mapping[str, str]) -> dict[str, int]:
     matches = inputs.matches
     n_known = len(matches.words)
     return {
         "entities": len(matches.matches),
         "known": n_known,
         "unknown": len(matches.matches) - n_known,
-        "imputed": 0 if run is None else len(run.embedding),
-        "abstained": 0 if run is None else len(run.abstained),
+        "imputed": 0 if result is None else len(result.embedding),
+        "abstained": 0 if result is None else len(result.abstained),
         "added": len(added),
         "words_before": matches.n_words,
         "words_after": matches.n_words + len(added),
@@ -301,20 +336,19 @@ def _counts(run: Run | None, inputs: Inputs, added: Mapping[str, str]) -> dict[s
 
 
 def _notes(
-    run: Run | None,
+    result: Result | None,
     inputs: Inputs,
     added: Mapping[str, str],
     left_out: tuple[str, ...],
-    *,
-    wants_page: bool,
+    outputs: Outputs,
 ) -> tuple[str, ...]:
     from vecfill.inputs.entities import listed
 
-    notes = [*inputs.notes, *(() if run is None else run.notes)]
-    if run is None:
+    notes = [*inputs.notes, *(() if result is None else result.notes)]
+    if result is None:
         notes.append("Every entity has a row already; the file was copied unchanged.")
-    if run is None and wants_page:
-        notes.append("No page was written, since there is no imputation to report on.")
+    if result is None and outputs.report is not None:
+        notes.append("No page was written, because there is no imputation to report on.")
     renamed = {entity: word for entity, word in added.items() if word != entity}
     if renamed:
         entity, word = next(iter(renamed.items()))
@@ -331,18 +365,18 @@ def _notes(
 
 
 @contextmanager
-def _page(
-    run: Run | None, report: PathOrName | None, manifest: Mapping[str, Any], *, overwrite: bool
-) -> Iterator[None]:
+def _page(result: Result | None, outputs: Outputs, manifest: Mapping[str, Any]) -> Iterator[None]:
     """Write the page first, and take it back if the rest fails."""
-    if run is None or report is None:
+    if result is None or outputs.report is None:
         yield
         return
-    existed = Path(report).exists()
-    run.report(report, manifest=manifest, overwrite=overwrite)
+    from vecfill.views.report import write_report
+
+    existed = Path(outputs.report).exists()
+    write_report(result, outputs.report, manifest=manifest, overwrite=outputs.overwrite)
     try:
         yield
     except BaseException:
         if not existed:
-            Path(report).unlink(missing_ok=True)
+            Path(outputs.report).unlink(missing_ok=True)
         raise

@@ -15,7 +15,7 @@ import pytest
 import vecfill as vf
 from tests.shell import N_KNOWN, N_TOWNS, World
 from vecfill.io import verify
-from vecfill.manifest import Fingerprint
+from vecfill.provenance import Fingerprint
 
 
 @pytest.fixture
@@ -77,31 +77,28 @@ def test_the_manifest_says_how_the_result_was_made(world):
     enriched(world, manifest=False, overwrite=True)
 
 
-# 70
 @pytest.mark.parametrize("seconds", [-1e10, 0.0, 1e18, 253402300800.0])
 def test_an_odd_clock_still_gives_a_valid_manifest(world, monkeypatch, seconds):
     monkeypatch.setenv("TZ", "Nowhere/Odd+99")
     time.tzset()
-    monkeypatch.setattr("vecfill.manifest.time.time", lambda: seconds)
+    monkeypatch.setattr("vecfill.provenance.time.time", lambda: seconds)
     enriched(world)
     assert json.loads((world.folder / "new.vec.manifest.json").read_text())["made_at"]
     monkeypatch.undo()
     time.tzset()
 
 
-# 48
 def test_when_every_entity_is_known_the_file_is_copied_unchanged(world):
     world.write_table("towns.csv", world.towns[:N_KNOWN], world.places)
     page = world.folder / "page.html"
     done = enriched(world, method="auto", report=page, min_confidence=0.5)
-    assert done.run is None
+    assert done.result is None
     assert (world.folder / "new.vec").read_bytes() == (world.folder / "base.vec").read_bytes()
     assert "Every entity has a row already; the file was copied unchanged." in done.notes
-    assert "No page was written, since there is no imputation to report on." in done.notes
+    assert "No page was written, because there is no imputation to report on." in done.notes
     assert not page.exists()
 
 
-# 49
 @pytest.mark.parametrize("n_known", [1, 2])
 def test_very_few_known_entities_need_the_paper_or_force(world, n_known):
     table = world.write_table("few.csv", [*world.towns[:n_known], "x", "y", "z"], world.places)
@@ -111,14 +108,12 @@ def test_very_few_known_entities_need_the_paper_or_force(world, n_known):
     assert enriched(world, table=table, overwrite=True).counts["added"] == 3
 
 
-# 50
 def test_fewer_entities_than_min_degree_is_reported(world):
     table = world.write_table("few.csv", [*world.towns[:4], "x"], world.places)
     done = enriched(world, table=table)
     assert any("min_degree" in note for note in done.notes)
 
 
-# 51
 def test_one_entity_in_all_is_refused_and_twins_are_alike(world):
     one = world.write("one.csv", "name,x,y\ntown1,1,2\n")
     with pytest.raises(vf.InputError, match="constant"):
@@ -129,7 +124,6 @@ def test_one_entity_in_all_is_refused_and_twins_are_alike(world):
     assert read.most_similar("twin", n=1)[0][0] == "town1"
 
 
-# 57
 def test_two_entities_of_one_word_are_both_reported(world):
     world.write_table("towns.csv", ["Town1", "TOWN1", *world.towns[2:]], world.places)
     done = enriched(world)
@@ -150,27 +144,25 @@ def test_white_space_becomes_an_underscore_where_it_would_end_a_word(world):
 def test_an_excluded_entity_whose_name_is_a_word_is_not_written_twice(world):
     done = enriched(world, exclude=["town3"])
     assert done.left_out == ("town3",)
-    assert "town3" in done.run.embedding
+    assert "town3" in done.result.embedding
     assert verify(world.folder / "base.vec", world.folder / "new.vec").n_added == 15
     assert any("a row of that very name: 'town3'" in note for note in done.notes)
 
 
-# 24
 def test_a_file_that_changes_meanwhile_is_refused(world, monkeypatch):
-    inner = vf.run.impute
+    inner = vf.run.impute_aligned
 
     def outer(*args, **options):
         with (world.folder / "base.vec").open("a") as file:
             file.write("more 1 2 3 4 5 6 7 8\n")
         return inner(*args, **options)
 
-    monkeypatch.setattr("vecfill.run.impute", outer)
+    monkeypatch.setattr("vecfill.run.impute_aligned", outer)
     with pytest.raises(vf.InputError, match="changed while"):
         enriched(world)
     assert "new.vec" not in world.names()
 
 
-# 60
 def test_an_existing_manifest_is_refused_before_the_work(world):
     world.write("new.vec.manifest.json", "{}")
     with pytest.raises(vf.InputError, match=r"manifest.json exists already"):
@@ -179,13 +171,13 @@ def test_an_existing_manifest_is_refused_before_the_work(world):
 
 
 def test_a_report_is_taken_back_if_the_result_cannot_be_written(world, monkeypatch):
-    def report(self, path, **_):
+    def report(result, path, **_):
         path.write_text("page")
 
     def fail(*_, **__):
         raise vf.InputError("no")
 
-    monkeypatch.setattr("vecfill.result.Run.report", report)
+    monkeypatch.setattr("vecfill.views.report.write_report", report)
     monkeypatch.setattr("vecfill.io.append_rows", fail)
     before = world.names()
     with pytest.raises(vf.InputError, match="no"):
@@ -203,7 +195,7 @@ def test_the_same_call_gives_the_same_bytes_at_any_number_of_jobs(world):
 def test_the_public_names_are_loaded_when_asked_for():
     script = (
         "import sys, vecfill as vf; assert 'numpy' not in sys.modules;"
-        "from vecfill.enrich import Enrichment; assert callable(vf.enrich);"
+        "from vecfill.file_job import Enrichment; assert callable(vf.enrich);"
         "assert all(hasattr(vf, name) for name in vf.__all__); vf.io.append_rows;"
         "assert not hasattr(vf, 'nonsense'); assert {'impute', 'io'} <= set(dir(vf))"
     )

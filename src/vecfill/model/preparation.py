@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, diags_array
 from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
+from vecfill.inputs.scaling import inverse, standardized
 
 _SMALL = 500
 _N_ROUNDS = 30
@@ -32,34 +33,6 @@ def as_given(domain: Matrix) -> Matrix:
     return domain
 
 
-def standardized(domain: Matrix) -> Matrix:
-    """Return columns of mean 0 and variance 1; a constant column becomes 0.
-
-    A sparse matrix is scaled but not shifted, which leaves every distance the same.
-
-    Examples
-    --------
-    >>> standardized(np.array([[1.0, 7.0], [3.0, 7.0]]))
-    array([[-1.,  0.],
-           [ 1.,  0.]])
-    """
-    if isinstance(domain, csr_array):
-        largest = np.maximum(abs(domain).max(axis=0).toarray().ravel(), 0).astype(np.float64)
-        scaled = domain @ diags_array(_inverse(largest))
-        mean = np.asarray(scaled.mean(axis=0)).ravel()
-        square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0))
-        spread[spread <= 1e-7] = 0
-        return csr_array(scaled @ diags_array(_inverse(spread))).astype(domain.dtype)
-    exact = domain.astype(np.float64)
-    # Divided by the largest entry first, so that squares neither overflow nor vanish.
-    exact *= _inverse(np.abs(exact).max(axis=0, initial=0.0))
-    varies = exact.min(axis=0, initial=np.inf) < exact.max(axis=0, initial=-np.inf)
-    exact -= exact.mean(axis=0)
-    exact *= _inverse(np.where(varies, exact.std(axis=0), 0.0))
-    return exact.astype(domain.dtype)
-
-
 def unit_rows(domain: Matrix) -> Matrix:
     """Return rows of length 1, so that distance means angle; a row of zeros stays one.
 
@@ -71,12 +44,12 @@ def unit_rows(domain: Matrix) -> Matrix:
     """
     if isinstance(domain, csr_array):
         largest = abs(domain).max(axis=1).toarray().ravel().astype(np.float64)
-        scaled = diags_array(_inverse(largest)) @ domain
+        scaled = diags_array(inverse(largest)) @ domain
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
-        return csr_array(diags_array(_inverse(length)) @ scaled).astype(domain.dtype)
+        return csr_array(diags_array(inverse(length)) @ scaled).astype(domain.dtype)
     exact = domain.astype(np.float64)
-    exact *= _inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
-    exact *= _inverse(np.linalg.norm(exact, axis=1))[:, None]
+    exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
+    exact *= inverse(np.linalg.norm(exact, axis=1))[:, None]
     return exact.astype(domain.dtype)
 
 
@@ -123,12 +96,6 @@ PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
     }
 )
 """The preparations by name, in the order in which they are tried."""
-
-
-def _inverse(lengths: np.ndarray) -> np.ndarray:
-    """One over each length, and 0 for a length of 0."""
-    with np.errstate(over="ignore", divide="ignore"):
-        return np.where(lengths > 0, np.minimum(1 / lengths, np.finfo(np.float64).max), 0.0)
 
 
 def _first_direction(centred: np.ndarray) -> np.ndarray:

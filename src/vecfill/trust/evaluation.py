@@ -1,7 +1,7 @@
 """Known rows hidden and imputed again, against rivals.
 
-Every method sees the same folds. `auto` is scored honestly: in each fold its setting is chosen on
-the rows that are left, by hiding some of those.
+Every method sees the same folds. `auto` is scored honestly: in each fold its predictor is chosen
+on the rows that are left, by hiding some of those.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
-from vecfill.settings import PAPER, Setting, Stages
-from vecfill.trust.choice import CHANCE, chance_of, choose
-from vecfill.trust.hiding import hidden_folds
-from vecfill.trust.rivals import RIVALS
-from vecfill.trust.scores import RowScores, joined, score_rows, unit
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER, RIVALS, Predictor
+from vecfill.model.space import Space
+from vecfill.trust.choice import CHANCE, choose, permutation_p_value
+from vecfill.trust.folds import Fold, hidden_folds
+from vecfill.trust.scores import MEASURES, RowScores, joined, score_rows
 
 N_BOOTSTRAPS = 1000
-MEASURES = ("centred_cosine", "mrr", "hits_at_10", "cosine", "norm_ratio")
 
 
 @dataclass(frozen=True)
-class HeldoutReport:
+class Evaluation:
     """How near each method came to hidden known vectors."""
 
     n_known: int
@@ -34,8 +35,8 @@ class HeldoutReport:
     folds: int
     scores: dict[str, RowScores] = field(repr=False)
     """Scores row by row, of every method on the same rows."""
-    chosen: Setting
-    """The setting that `auto` takes with all known rows in view."""
+    chosen: Predictor
+    """The predictor that `auto` takes with all known rows in view."""
     p_value: float
     """How likely chance alone would come as near as `auto` did."""
 
@@ -73,12 +74,12 @@ class HeldoutReport:
         self, method: str, other: str, measure: str, *, level: float = 0.95
     ) -> tuple[float, float]:
         """Return a bootstrap interval of how much one method is above another on a measure."""
-        gap = getattr(self.scores[method], measure) - getattr(self.scores[other], measure)
+        gap = self.scores[method].of(measure) - self.scores[other].of(measure)
         return _interval(gap, level)
 
     def interval(self, method: str, measure: str, *, level: float = 0.95) -> tuple[float, float]:
         """Return a bootstrap interval of a method's mean on a measure."""
-        return _interval(getattr(self.scores[method], measure), level)
+        return _interval(self.scores[method].of(measure), level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -142,60 +143,66 @@ def _resamples(n_rows: int) -> np.ndarray:
 
 
 def evaluate_rows(
-    stages: Stages,
+    space: Space,
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
     n_folds: int = 5,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> HeldoutReport:
-    """Return how near `auto`, the paper's setting and every rival come to hidden known rows.
+) -> Evaluation:
+    """Return how near `auto`, the paper's method and every rival come to hidden known rows.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> latent = rng.normal(size=(60, 3))
     >>> domain, embedding = np.tanh(latent), latent @ rng.normal(size=(3, 5))
-    >>> report = evaluate_rows(Stages(domain), embedding, np.ones(60, bool))
+    >>> report = evaluate_rows(Space(domain), embedding, np.ones(60, bool))
     >>> report.has_signal, report.methods["mean"]["centred_cosine"]
     (True, 0.0)
     """
     # 32-bit sums would give the mean a direction of its own: rounding.
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
-    rows = stages.domain
-    rivals = {"mean": RIVALS["mean"]} if stages.is_distances else RIVALS
-    parts: dict[str, list[RowScores]] = {name: [] for name in ("auto", "paper", *rivals)}
-    directions, truths = [], []
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
-    n_steps = len(folds) + 1
+    parts: dict[str, list[RowScores]] = {}
+    directions, truths = [], []
+    tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
-        if progress is not None:
-            progress(number, n_steps)
+        tell(number, len(folds) + 1)
         centre = embedding[fold.is_seen].mean(axis=0)
-        setting = choose(stages, embedding, fold.is_seen, seed=seed + 1).setting
-        found = {
-            "auto": stages.impute(embedding, fold.is_seen, setting).vectors[fold.places],
-            "paper": stages.impute(embedding, fold.is_seen, PAPER).vectors[fold.places],
-        }
-        # Rivals are asked for the hidden rows alone: they do not use the other unknown ones.
-        shown = np.flatnonzero(fold.is_seen)
-        both = np.concatenate([shown, fold.hidden])
-        for name, rival in rivals.items():
-            found[name] = rival(rows[both], embedding[shown], np.arange(both.size) < shown.size)
+        found = _predicted(space, embedding, fold, seed)
         for name, vectors in found.items():
-            parts[name].append(score_rows(vectors, fold.truth, known, centre))
+            parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
         directions.append(unit(found["auto"] - centre))
         truths.append(unit(known[fold.truth] - centre))
-    chosen = choose(stages, embedding, is_known, seed=seed).setting
-    if progress is not None:
-        progress(n_steps, n_steps)
-    return HeldoutReport(
+    chosen = choose(space, embedding, is_known, seed=seed).predictor
+    tell(len(folds) + 1, len(folds) + 1)
+    return Evaluation(
         int(is_known.sum()),
         int((~is_known).sum()),
         n_folds,
         {name: joined(part) for name, part in parts.items()},
         chosen,
-        chance_of(np.vstack(directions), np.vstack(truths)),
+        permutation_p_value(np.vstack(directions), np.vstack(truths)),
     )
+
+
+def _predicted(
+    space: Space, embedding: EmbeddingVectors, fold: Fold, seed: int
+) -> dict[str, np.ndarray]:
+    """Return the hidden rows of a fold as every method imputes them."""
+    given = KnownRows(embedding, fold.is_seen)
+    # Honest: the choice is made on the rows that are left, by hiding some of those.
+    auto = choose(space, embedding, fold.is_seen, seed=seed + 1).predictor
+    methods: dict[str, Predictor] = {"auto": auto, "paper": PAPER}
+    methods |= {
+        name: rival
+        for name, rival in RIVALS.items()
+        if space.has_vectors or not rival.needs_vectors
+    }
+    return {
+        name: method.predict(space, given, places=fold.places).vectors
+        for name, method in methods.items()
+    }

@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.sparse import csr_array, random_array
 
 from vecfill.errors import InputError
-from vecfill.inputs import preparation
-from vecfill.inputs.preparation import (
+from vecfill.model import preparation
+from vecfill.model.preparation import (
     PREPARATIONS,
     standardized,
     unit_rows,

@@ -35,8 +35,8 @@ def manifest_path(output: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(output)}.manifest.json")
 
 
-def made_with(version: str) -> dict[str, Any]:
-    """Return what a result was made with, and when."""
+def provenance(version: str) -> dict[str, Any]:
+    """Return what a result was made with, and when: versions, platform, time."""
     return {
         "vecfill": version,
         "made_at": utc_time(time.time()),

@@ -7,20 +7,22 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests.trust.test_choice import made
-from vecfill.settings import Stages
-from vecfill.trust.heldout import evaluate_rows
-from vecfill.trust.rivals import RIVALS, _sparsemax_rows
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import RIVALS
+from vecfill.model.predictors.sparsemax import sparsemax_rows
+from vecfill.model.space import Space
+from vecfill.trust.evaluation import evaluate_rows
 
 
 @pytest.fixture(scope="module")
 def report():
     domain, embedding, is_known = made(120)
-    return evaluate_rows(Stages(domain), embedding, is_known, n_folds=3)
+    return evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
 
 
 def test_every_method_is_scored_on_the_same_rows(report):
     assert set(report.scores) == {"auto", "paper", *RIVALS}
-    assert {scores.mrr.size for scores in report.scores.values()} == {report.n_known}
+    assert {scores.reciprocal_rank.size for scores in report.scores.values()} == {report.n_known}
 
 
 def test_the_report_is_plain_json_with_the_promised_names(report):
@@ -51,7 +53,7 @@ def test_text_and_html_name_every_method(report):
 def test_without_signal_the_verdict_says_so():
     rng = np.random.default_rng(0)
     domain, embedding = rng.normal(size=(60, 4)), rng.normal(size=(60, 40))
-    report = evaluate_rows(Stages(domain), embedding, np.ones(60, bool), n_folds=3)
+    report = evaluate_rows(Space(domain), embedding, np.ones(60, bool), n_folds=3)
     assert not report.has_signal
     assert "carries no signal" in report.verdict
 
@@ -62,12 +64,13 @@ def test_rivals_take_sparse_domains_and_give_the_same(name):
     domain = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
     is_known = np.arange(40) < 30
     known = rng.normal(size=(30, 3))
-    dense = RIVALS[name](domain, known, is_known)
-    sparse = RIVALS[name](csr_array(domain), known, is_known)
+    given = KnownRows(np.vstack([known, np.full((10, 3), np.nan)]), is_known)
+    dense = RIVALS[name].predict(Space(domain), given).vectors
+    sparse = RIVALS[name].predict(Space(csr_array(domain)), given).vectors
     assert dense.shape == (10, 3)
     np.testing.assert_allclose(dense, sparse, atol=1e-8)
 
 
 def test_sparsemax_is_the_nearest_point_of_the_simplex():
     scores = np.array([[0.5, 0.2, -3.0], [9.0, 0.0, 0.0]])
-    np.testing.assert_allclose(_sparsemax_rows(scores), [[0.65, 0.35, 0.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(sparsemax_rows(scores), [[0.65, 0.35, 0.0], [1.0, 0.0, 0.0]])

@@ -1,0 +1,113 @@
+"""Table and embedding brought together: a domain row for each entity, a vector for those known."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.embedding import Embedding, printable
+from vecfill.errors import InputError
+from vecfill.inputs.embeddings import as_embedding
+from vecfill.inputs.files import Progress, quiet, read_domain, read_inputs
+from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names import match_names
+from vecfill.inputs.prepared import Domain
+from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """What is given: rows keep the order of the domain, and an unknown row is all NaN."""
+
+    domain: Domain
+    matches: MatchReport
+    embedding: EmbeddingVectors = field(repr=False)
+    is_known: KnownMask = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What there is to say about files, table and names."""
+
+    @property
+    def n_known(self) -> int:
+        """How many entities have a vector."""
+        return int(self.is_known.sum())
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the entities that have a vector."""
+        return tuple(self._entities[self.is_known].tolist())
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the entities that have none."""
+        return tuple(self._entities[~self.is_known].tolist())
+
+    @property
+    def _entities(self) -> np.ndarray:
+        return np.array(self.domain.entities, dtype=object)
+
+    def refuse_cut_off(self) -> None:
+        """Refuse a graph in which some entities have no path to a known one."""
+        cut_off = self.domain.cut_off(set(self.matches.words))
+        if cut_off:
+            shown = ", ".join(printable(name) for name in cut_off[:3])
+            raise InputError(
+                f"{len(cut_off)} entities of the graph have no path to a known one ({shown}"
+                f"{' ...' if len(cut_off) > 3 else ''}). Leave them out, or add edges."
+            )
+
+
+def align(
+    table: Any,
+    embedding: Any,
+    reading: Reading,
+    *,
+    matches: MatchReport | None = None,
+    progress: Progress | None = None,
+) -> Alignment:
+    """Return what a table and an embedding, in memory or in files, have in common.
+
+    Examples
+    --------
+    >>> base = Embedding(["Oslo"], [[1.0, 2.0]])
+    >>> align({"oslo": [0.0], "Bern": [1.0]}, base, Reading()).embedding
+    array([[ 1.,  2.],
+           [nan, nan]])
+    """
+    if matches is not None:
+        why = "matches= says which entity is which word"
+        reading.refuse_unused((), NAME_OPTIONS, why)
+    if isinstance(embedding, str | os.PathLike) and matches is None:
+        inputs = read_inputs(embedding, table, reading, progress=progress or quiet)
+        return aligned(inputs.domain, inputs.embedding, inputs.matches)
+    if isinstance(embedding, str | os.PathLike):
+        raise InputError(
+            "matches= needs the embedding in memory. Read its words first: "
+            "read_embedding(path, words=...)."
+        )
+    base = as_embedding(embedding)
+    reading.refuse_unused((), FILE_OPTIONS, "the embedding is not a file")
+    domain = read_domain(table, reading)
+    if matches is None:
+        matches = match_names(
+            domain.entities,
+            base.words,
+            level=reading.match,
+            aliases=reading.aliases,
+            exclude=reading.exclude,
+        )
+    return aligned(domain, base, matches)
+
+
+def aligned(domain: Domain, embedding: Embedding, matches: MatchReport) -> Alignment:
+    """Return a domain and the vectors of the words that its entities were matched to."""
+    matches.require_matches()
+    words = matches.words
+    is_known = np.array([entity in words for entity in domain.entities])
+    vectors = np.full((len(domain), embedding.n_dims), np.nan, embedding.vectors.dtype)
+    vectors[is_known] = embedding[[words[each] for each in domain.entities if each in words]]
+    notes = (*embedding.notes, *domain.notes, *matches.notes)
+    return Alignment(domain, matches, vectors, is_known, notes)

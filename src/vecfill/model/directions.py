@@ -1,0 +1,18 @@
+"""Vectors -> directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return rows of length 1; a row of zeros stays zero.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

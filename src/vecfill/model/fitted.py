@@ -1,0 +1,102 @@
+"""`Model`: what was fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vecfill._blas import one_blas_thread
+from vecfill._types import KnownMask
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.predictors import LatentSemantic, Predictor
+from vecfill.model.predictors.base import TOL
+from vecfill.model.space import Rows, Space
+
+
+@dataclass(frozen=True)
+class Model:
+    """A predictor fitted to known rows: vectors for all rows, and what the imputed ones are.
+
+    Examples
+    --------
+    >>> space = Space(np.array([[0.0], [1.0], [4.0]]))
+    >>> embedding = np.array([[0.0], [np.nan], [4.0]])
+    >>> model = fit(LatentSemantic(min_degree=2, weight_floor=0.0), space, embedding,
+    ...             np.array([True, False, True]))
+    >>> model.embedding.ravel()
+    array([0., 1., 4.])
+    >>> model.shares([0])
+    array([[0.75, 0.25]])
+    """
+
+    space: Space = field(repr=False)
+    predictor: Predictor
+    rows: KnownRows = field(repr=False)
+    """All rows: known ones as they were, the others imputed."""
+    composition: Composition = field(repr=False)
+
+    @property
+    def embedding(self) -> np.ndarray:
+        """(n_rows, n_dims) vectors of all rows, known and imputed."""
+        return self.rows.embedding
+
+    @property
+    def is_known(self) -> KnownMask:
+        """Which rows were known."""
+        return self.rows.is_known
+
+    @property
+    def known(self) -> np.ndarray:
+        """(n_known, n_dims) vectors of the known rows."""
+        return self.rows.known
+
+    @property
+    def prediction(self) -> Prediction:
+        """Vectors of the unknown rows, and what they are made of."""
+        return Prediction(self.embedding[self.rows.unknown], self.composition)
+
+    def shares(self, places: np.ndarray | list[int]) -> np.ndarray:
+        """Return shares of all known rows (across) in some unknown ones (down)."""
+        return self.composition.mix.shares(np.asarray(places, np.int64))
+
+    def trend_shares(self) -> np.ndarray:
+        """Return the trend's share in each unknown vector's way from the mean of the known ones."""
+        n_unknown = self.rows.unknown.size
+        if self.composition.trend is None:
+            return np.zeros(n_unknown)
+        trend = self.composition.trend.values[self.rows.unknown]
+        centre = self.known.mean(axis=0, dtype=np.float64)
+        way = np.linalg.norm(trend - centre, axis=1)
+        rest = np.linalg.norm(self.embedding[self.rows.unknown] - trend, axis=1)
+        total = way + rest
+        return np.divide(way, total, out=np.ones(n_unknown), where=total > 0)
+
+    def vectors_of_new(self, new_rows: Rows) -> np.ndarray:
+        """Return vectors for rows that were not there when it was fitted; nothing is refitted.
+
+        Each is the convex mix of its nearest rows that explains it best in the domain; a row
+        equal to a fitted one gets that one's vector.
+        """
+        assert isinstance(self.predictor, LatentSemantic)
+        assert self.predictor.residual_share is None
+        mixes, nearest = self.space.mixes_of_new(new_rows, self.predictor.weights_key)
+        vectors = (mixes @ self.embedding).astype(self.embedding.dtype)
+        vectors[nearest.is_equal] = self.embedding[nearest.equal_to]
+        return vectors
+
+
+@one_blas_thread()
+def fit(
+    predictor: Predictor,
+    space: Space,
+    embedding: np.ndarray,
+    is_known: KnownMask,
+    *,
+    tol: float = TOL,
+) -> Model:
+    """Return a predictor fitted to the known rows of `embedding`, which is not changed."""
+    filled = KnownRows(embedding.copy(), is_known)
+    composition = predictor.fill(space, filled, tol=tol)
+    return Model(space, predictor, filled, composition)

@@ -1,0 +1,43 @@
+"""Every way to impute, one file each: a predictor gives unknown rows from known ones.
+
+`base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
+linear trend. The others are what a user could pick instead: `mean`, `nearest`, `linear` (ridge
+regression), `matching_pursuit` (mergekit's tokensurgeon) and `sparsemax` (FOCUS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from vecfill.model.predictors.base import Predictor
+from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
+from vecfill.model.predictors.linear import LinearRidge
+from vecfill.model.predictors.matching_pursuit import MatchingPursuit
+from vecfill.model.predictors.mean import Mean
+from vecfill.model.predictors.nearest import Nearest
+from vecfill.model.predictors.sparsemax import Sparsemax
+
+RIVALS: Mapping[str, Predictor] = MappingProxyType(
+    {
+        "mean": Mean(),
+        "knn": Nearest(),
+        "knn_distance": Nearest(by_distance=True),
+        "ridge": LinearRidge(),
+        "omp": MatchingPursuit(),
+        "sparsemax": Sparsemax(),
+    }
+)
+"""What a user could pick instead, by the name it has in reports."""
+
+__all__ = [
+    "PAPER",
+    "RIVALS",
+    "LatentSemantic",
+    "LinearRidge",
+    "MatchingPursuit",
+    "Mean",
+    "Nearest",
+    "Predictor",
+    "Sparsemax",
+]

@@ -1,0 +1,100 @@
+"""What a predictor is: a small frozen setting that gives unknown rows from known ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from vecfill import checks
+from vecfill.errors import InputError
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.preparation import PREPARATIONS
+from vecfill.model.space import Space
+
+TOL = 1e-10
+"""Relative residual to which predictions are solved unless a caller can do with less."""
+
+
+class Predictor(ABC):
+    """One way to impute; subclasses are frozen dataclasses whose fields are the setting.
+
+    A predictor never changes and keeps nothing: what can be shared is kept by the `Space`.
+    """
+
+    name: ClassVar[str]
+    """How it is called in files and reports."""
+
+    needs_vectors: ClassVar[bool] = True
+    """Whether a matrix of distances is not enough."""
+
+    @abstractmethod
+    def predict(
+        self,
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,
+    ) -> Prediction:
+        """Return vectors of the unknown rows, and what they are made of.
+
+        `places` names the unknown rows that are wanted,
+        numbered among themselves; by default all.
+        """
+
+    def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
+        """Write the unknown rows into the embedding given; return what they are made of."""
+        found = self.predict(space, given, tol=tol)
+        given.embedding[given.unknown] = found.vectors
+        return found.composition
+
+    def kin(self) -> Hashable:
+        """Return a key: predictors of one type with the same key share most of their work."""
+        return self
+
+    @classmethod
+    def predict_together(
+        cls,
+        predictors: Sequence[Any],
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,
+    ) -> list[Prediction]:
+        """Return the predictions of several predictors that are kin."""
+        return [each.predict(space, given, places=places, tol=tol) for each in predictors]
+
+    def fitted_to(self, space: Space) -> Self:
+        """Return the predictor as this space admits it, or refuse with the reason."""
+        preparation = getattr(self, "preparation", "as_given")
+        if preparation not in space.preparations:
+            raise InputError(
+                f"preparation={preparation!r} needs domain vectors, and this domain has only "
+                f"distances. Use one of {', '.join(space.preparations)}."
+            )
+        if self.needs_vectors:
+            space.refuse_without_vectors(self.name)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the predictor as plain values, for JSON."""
+        return {"predictor": self.name, **asdict(self)}  # pyright: ignore[reportArgumentType]
+
+
+def check_preparation(preparation: str) -> None:
+    """Refuse a preparation that does not exist."""
+    checks.one_of(preparation, "preparation", tuple(PREPARATIONS))
+
+
+def known_and_wanted(
+    space: Space, preparation: str, given: KnownRows, places: np.ndarray | None
+) -> tuple[Any, Any]:
+    """Return the prepared domain rows that are known, and those that are wanted."""
+    rows = space.prepared(preparation)
+    return rows[np.flatnonzero(given.is_known)], rows[given.wanted(places)]

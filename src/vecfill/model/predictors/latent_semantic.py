@@ -1,0 +1,222 @@
+"""Latent semantic imputation, as in the paper or on top of a linear trend.
+
+This is the one place that says how a trend and what it misses are put together::
+
+    vector = trend + residual_share * (the known rows' residuals, propagated)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from vecfill import checks
+from vecfill.errors import InputError
+from vecfill.method.propagation import (
+    Propagation,
+    cut_off_rows,
+    fill_unknown,
+    propagate,
+    propagate_by_iteration,
+)
+from vecfill.method.trend import Trend, linear_trend
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, Prediction, PropagatedMix
+from vecfill.model.predictors.base import TOL, Predictor, check_preparation
+from vecfill.model.space import Space, WeightsKey
+
+
+@dataclass(frozen=True)
+class LatentSemantic(Predictor):
+    """Each unknown row as the same convex mix of its neighbours' vectors as in the domain.
+
+    Examples
+    --------
+    >>> print(LatentSemantic(preparation="unit_rows", residual_share=0.6))
+    unit_rows, min_degree 8, ridge 0, trend + 0.6 x propagated residual
+    >>> space = Space(np.array([[0.0], [1.0], [4.0]]))
+    >>> given = KnownRows(np.array([[0.0], [np.nan], [4.0]]), np.array([True, False, True]))
+    >>> LatentSemantic(min_degree=2, weight_floor=0.0).predict(space, given).vectors
+    array([[1.]])
+    """
+
+    preparation: str = "as_given"
+    """How domain rows are prepared before they are compared."""
+    min_degree: int = 8
+    """Least number of neighbours that explain a row (the paper's delta)."""
+    ridge: float = 0.0
+    """Draws each mix towards the plain mean of its neighbours; 0 is the paper."""
+    residual_share: float | None = None
+    """``None``: no trend, the vectors themselves are propagated, as in the paper. A number: a
+    linear trend plus this share of its propagated residual; 0 is plain ridge regression."""
+    weight_rule: str = "simplex"
+    """``"simplex"``, the paper's equation, or ``"nnls"``, the authors' code."""
+    weight_floor: float = 0.1
+    """Share of a row's smallest positive weight that is added to all of its weights."""
+    solver: str = "direct"
+    """``"direct"``: the fixed point itself; ``"power"``: the paper's iteration."""
+    tol: float = 1e-2
+    """Relative change at which ``"power"`` stops (the paper's eta)."""
+    max_iter: int = 1000
+    """Most iterations of ``"power"``."""
+    self_weight: float = 0.0
+    """Share of itself that a row keeps in a step of ``"power"``."""
+    seed: int = 0
+    """Random seed of the start of ``"power"``."""
+
+    name: ClassVar[str] = "latent_semantic"
+    needs_vectors: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+        checks.one_of(self.weight_rule, "weight_rule", ("simplex", "nnls"))
+        checks.one_of(self.solver, "solver", ("direct", "power"))
+        checks.whole_number(self.min_degree, "min_degree", low=1)
+        checks.whole_number(self.max_iter, "max_iter", low=1)
+        checks.whole_number(self.seed, "seed", low=0)
+        checks.number(self.ridge, "ridge", low=0)
+        checks.number(self.weight_floor, "weight_floor", low=0)
+        checks.number(self.tol, "tol", low=0, open_low=True)
+        checks.number(self.self_weight, "self_weight", low=0, high=0.999)
+        if self.residual_share is not None:
+            checks.number(self.residual_share, "residual_share", low=0, high=1)
+
+    def __str__(self) -> str:
+        if self.residual_share == 0.0:
+            return f"{self.preparation}, trend alone"
+        share = self.residual_share
+        trend = "" if share is None else f", trend + {share:g} x propagated residual"
+        return f"{self.preparation}, min_degree {self.min_degree}, ridge {self.ridge:g}{trend}"
+
+    @property
+    def weights_key(self) -> WeightsKey:
+        """What its weights depend on."""
+        return WeightsKey(
+            self.preparation,
+            self.min_degree,
+            float(self.ridge),
+            self.weight_rule,
+            float(self.weight_floor),
+        )
+
+    def kin(self) -> Hashable:
+        """Return the same key for predictors that differ in their trend only."""
+        return replace(self, residual_share=None)
+
+    def fitted_to(self, space: Space) -> Self:
+        """Return the predictor with a least degree that the number of rows admits."""
+        if self.residual_share is not None:
+            space.refuse_without_vectors("A trend")
+        fitting = super().fitted_to(space)
+        return replace(fitting, min_degree=space.degree(self.min_degree))
+
+    def predict(
+        self,
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,
+    ) -> Prediction:
+        """Return vectors of the unknown rows, and what they are made of."""
+        (found,) = self.predict_together([self], space, given, places=places, tol=tol)
+        return found
+
+    @classmethod
+    def predict_together(
+        cls,
+        predictors: Sequence[Any],
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,
+    ) -> list[Prediction]:
+        """Return predictions that share graph, weights, trend and one propagation."""
+        first, shares = predictors[0], [each.residual_share for each in predictors]
+        trend = first._trend(space, given) if any(each is not None for each in shares) else None
+        columns = [given.known] if None in shares else []
+        if trend is not None and any(shares):
+            columns.append(trend.residuals)
+        spread, course = None, None
+        if columns:
+            found = first._propagated(space, given, np.hstack(columns), tol)
+            spread = found.vectors if places is None else found.vectors[places]
+            course = found.course()
+        mix = PropagatedMix(space, first.weights_key, given)
+        predictions = []
+        for each in predictors:
+            used = None if each.residual_share is None else trend
+            vectors = each._put_together(used, spread, given, places)
+            composition = Composition(mix, used, None if each.residual_share == 0.0 else course)
+            predictions.append(Prediction(vectors, composition))
+        return predictions
+
+    def _put_together(
+        self,
+        trend: Trend | None,
+        spread: np.ndarray | None,
+        given: KnownRows,
+        places: np.ndarray | None,
+    ) -> np.ndarray:
+        """Return trend plus share of the propagated residual, or the propagated vectors."""
+        if trend is None:
+            assert spread is not None
+            return spread[:, : given.n_dims]
+        vectors = trend.values[given.wanted(places)]
+        if self.residual_share:
+            assert spread is not None
+            vectors = vectors + self.residual_share * spread[:, -given.n_dims :]
+        return vectors.astype(given.embedding.dtype)
+
+    def _trend(self, space: Space, given: KnownRows) -> Trend:
+        def fitted() -> Trend:
+            coordinates = space.coordinates(self.preparation)
+            return linear_trend(coordinates, given.embedding, given.is_known)
+
+        return given.once(("trend", self.preparation), fitted)
+
+    def _propagated(
+        self, space: Space, given: KnownRows, values: np.ndarray, tol: float
+    ) -> Propagation:
+        """Return the known rows' `values`, propagated to the unknown rows."""
+        weights, columns = space.weights(self.weights_key), given.in_place(values)
+        if self.solver == "direct":
+            return propagate(weights, columns, given.is_known, tol=tol, n_jobs=space.n_jobs)
+        return propagate_by_iteration(
+            weights,
+            columns,
+            given.is_known,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            self_weight=self.self_weight,
+            rng=np.random.default_rng(self.seed),
+            n_jobs=space.n_jobs,
+        )
+
+    def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
+        """Write the unknown rows into the embedding given; no second array is made."""
+        weights = space.weights(self.weights_key)
+        self._refuse_cut_off(cut_off_rows(weights, given.is_known))
+        if self.residual_share is not None or self.solver != "direct":
+            return super().fill(space, given, tol=tol)
+        course = fill_unknown(
+            weights, given.embedding, given.is_known, tol=tol, n_jobs=space.n_jobs
+        )
+        return Composition(PropagatedMix(space, self.weights_key, given), None, course)
+
+    @staticmethod
+    def _refuse_cut_off(rows: np.ndarray) -> None:
+        if rows.size:
+            raise InputError(
+                f"{rows.size} unknown rows (the first is row {rows[0]}) reach no known row "
+                f"through positive weights, so nothing determines their vectors. "
+                f"Use weight_floor > 0 (the default is 0.1)."
+            )
+
+
+PAPER = LatentSemantic()
+"""The paper to the letter: the domain as given, no ridge, no trend."""

@@ -1,0 +1,238 @@
+"""Rows that can be compared, by vectors or by distances.
+
+Whether a domain has vectors or only distances is decided here and nowhere else. Prepared rows,
+graphs and weights do not depend on which rows are known, so a space computes each of them once,
+when first asked, and all predictors and folds share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.preprocessing import normalize
+
+from vecfill import checks
+from vecfill.errors import InputError
+from vecfill.inputs.prepared import Domain
+from vecfill.method.distances import well_scaled
+from vecfill.method.graph import (
+    SpanningGraph,
+    measured_neighbor_graphs,
+    spanning_neighbor_graph_of_distances,
+)
+from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
+from vecfill.method.trend import reduced
+from vecfill.method.weights import convex_weights, convex_weights_of_distances
+from vecfill.model.preparation import PREPARATIONS
+
+MIN_DEGREES = (8, 20)
+"""Least degrees whose graphs are built together, because they share one search for neighbours."""
+
+METRICS = ("euclidean", "cosine", "precomputed")
+
+Rows = Any
+"""A dense array or a CSR array."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class WeightsKey:
+    """What the weights of a space depend on."""
+
+    preparation: str = "as_given"
+    min_degree: int = 8
+    ridge: float = 0.0
+    weight_rule: str = "simplex"
+    weight_floor: float = 0.1
+
+
+class Space:
+    """One domain as a space: rows, and on demand their preparations, graphs and weights.
+
+    Parameters
+    ----------
+    rows
+        Domain vectors, dense or CSR; or the square matrix of distances.
+    is_distances
+        Whether `rows` holds distances.
+    min_degrees
+        Least degrees whose graphs are wanted; they are built together.
+    neighbors
+        ``"auto"``, ``"exact"`` or ``"approximate"``, see `spanning_neighbor_graph`.
+    n_jobs
+        Threads.
+
+    Examples
+    --------
+    >>> space = Space(np.array([[0.0], [1.0], [4.0]]))
+    >>> space.weights(WeightsKey(min_degree=2, weight_floor=0.0)).toarray()[1]
+    array([0.75, 0.  , 0.25])
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        is_distances: bool = False,
+        min_degrees: Sequence[int] = MIN_DEGREES,
+        neighbors: str = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.rows = rows
+        self.has_vectors = not is_distances
+        self.min_degrees = tuple(min_degrees)
+        self.neighbors = neighbors
+        self.n_jobs = n_jobs
+        self._kept: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of_domain(
+        cls, domain: Domain, *, min_degrees: Sequence[int] = MIN_DEGREES, n_jobs: int | None = None
+    ) -> Space:
+        """Return the space of a domain that was read from a table, graph or matrix."""
+        is_distances = domain.kind == "distances"
+        return cls(
+            domain.vectors, is_distances=is_distances, min_degrees=min_degrees, n_jobs=n_jobs
+        )
+
+    @classmethod
+    def of_array(cls, X: Any, metric: str, **options: Any) -> Space:
+        """Return the space of rows that a caller passes as an array, checked.
+
+        `metric` is ``"euclidean"``; ``"cosine"``, the same on rows of unit length; or
+        ``"precomputed"``: `X` holds the distances of all rows from all rows.
+        """
+        rows = checks.domain_rows(X)
+        is_distances = metric == "precomputed"
+        if is_distances:
+            rows = checks.square_distances(rows)
+        return cls(_measured(rows, metric), is_distances=is_distances, **options)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.rows.shape[0]
+
+    @property
+    def preparations(self) -> tuple[str, ...]:
+        """The preparations that this space admits: without vectors, nothing can be prepared."""
+        return tuple(PREPARATIONS) if self.has_vectors else ("as_given",)
+
+    def degree(self, min_degree: int) -> int:
+        """Return the least degree that the number of rows admits."""
+        return min(min_degree, max(1, self.n_rows - 1))
+
+    def prepared(self, preparation: str) -> Rows:
+        """Return the rows under a preparation."""
+        assert preparation in self.preparations
+        return self._once(("rows", preparation), lambda: PREPARATIONS[preparation](self.rows))
+
+    def coordinates(self, preparation: str) -> np.ndarray:
+        """Return prepared rows along the leading directions of the domain, for a linear trend."""
+        return self._once(("coordinates", preparation), lambda: reduced(self.prepared(preparation)))
+
+    def graph(self, preparation: str, min_degree: int) -> SpanningGraph:
+        """Return who may explain whom, and the share of the true nearest rows in it."""
+        degree = self.degree(min_degree)
+        planned = tuple(dict.fromkeys(self.degree(each) for each in self.min_degrees))
+        degrees = planned if degree in planned else (degree,)
+        graphs = self._once(
+            ("graphs", preparation, degrees), lambda: self._graphs(preparation, degrees)
+        )
+        return graphs[degrees.index(degree)]
+
+    def _graphs(self, preparation: str, degrees: tuple[int, ...]) -> list[SpanningGraph]:
+        rows = self.prepared(preparation)
+        if self.has_vectors:
+            return measured_neighbor_graphs(
+                rows, min_degrees=degrees, neighbors=self.neighbors, n_jobs=self.n_jobs
+            )
+        graphs = [spanning_neighbor_graph_of_distances(rows, min_degree=each) for each in degrees]
+        return [SpanningGraph(graph, 1.0) for graph in graphs]
+
+    def weights(self, key: WeightsKey) -> csr_array:
+        """Return each row as a convex mix of its neighbours; rows sum to one."""
+        return self._once(key, lambda: self._weights(key))
+
+    def _weights(self, key: WeightsKey) -> csr_array:
+        rows, graph = self.prepared(key.preparation), self.graph(key.preparation, key.min_degree)
+        options = {"ridge": key.ridge, "weight_floor": key.weight_floor, "n_jobs": self.n_jobs}
+        if self.has_vectors:
+            return convex_weights(rows, graph.graph, form=key.weight_rule, **options)
+        if key.weight_rule != "simplex":
+            self.refuse_without_vectors(f"weight_rule={key.weight_rule!r}")
+        return convex_weights_of_distances(rows, graph.graph, **options)
+
+    def misfit(self, key: WeightsKey) -> np.ndarray:
+        """Return how badly each row's neighbours explain it, relative to how far they are.
+
+        Where there are only distances nothing is known about it, and it is 0.
+
+        Examples
+        --------
+        >>> space = Space(np.array([[0.0], [1.0], [2.0]]))
+        >>> space.misfit(WeightsKey(min_degree=2)).round(2)[1]
+        np.float64(0.0)
+        """
+        if not self.has_vectors:
+            return np.zeros(self.n_rows)
+        return self._once(
+            ("misfit", key), lambda: _misfit(self.prepared(key.preparation), self.weights(key))
+        )
+
+    def checked_new_rows(self, X: Any, metric: str) -> Rows:
+        """Return rows of new entities, to be compared with those of this space.
+
+        Of a space of distances, they hold the distances from new rows (down) to its rows (across).
+        """
+        rows = checks.domain_rows(X)
+        if not self.has_vectors:
+            checks.refuse_negative_distances(rows)
+        return _measured(rows, metric)
+
+    def mixes_of_new(self, new_rows: Rows, key: WeightsKey) -> tuple[csr_array, Any]:
+        """Return new rows as convex mixes of their nearest rows here, and which rows they equal."""
+        fitted = self.prepared(key.preparation)
+        n_neighbors = min(key.min_degree, self.n_rows)
+        options = {"ridge": key.ridge, "weight_floor": 0.0, "n_jobs": self.n_jobs}
+        if self.has_vectors:
+            nearest = nearest_fitted(new_rows, fitted, n_neighbors=n_neighbors, n_jobs=self.n_jobs)
+            return convex_weights(new_rows, nearest.graph, fitted=fitted, **options), nearest
+        nearest = nearest_of_distances(new_rows, n_neighbors=n_neighbors)
+        mixes = convex_weights_of_distances(new_rows, nearest.graph, between=fitted, **options)
+        return mixes, nearest
+
+    def refuse_without_vectors(self, what: str) -> None:
+        """Refuse something that needs domain vectors if there are only distances."""
+        if not self.has_vectors:
+            raise InputError(f"{what} needs domain vectors, and this domain has only distances.")
+
+    def _once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
+
+
+def _measured(rows: Rows, metric: str) -> Rows:
+    # A row of zeros has no direction; it stays zero, as far from all others.
+    return normalize(well_scaled(rows)) if metric == "cosine" else rows
+
+
+def _misfit(rows: Rows, weights: csr_array) -> np.ndarray:
+    missed = rows - weights @ rows
+    if issparse(missed):
+        length = np.sqrt(np.asarray(missed.multiply(missed).sum(axis=1)).ravel())
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        product = np.asarray(rows.multiply(missed).sum(axis=1)).ravel()
+    else:
+        length = np.linalg.norm(missed, axis=1)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        product = np.einsum("ij,ij->i", rows, missed, dtype=np.float64)
+    # The weighted mean squared distance of the neighbours from the row, by the law of cosines.
+    spread = np.sqrt(np.maximum(weights @ squares - squares + 2.0 * product, 0.0))
+    return np.divide(length, spread, out=np.zeros(len(length)), where=spread > 0)

@@ -1,0 +1,114 @@
+"""An imputed row -> the known rows it is made of, in words.
+
+Where the predictor has a trend, what is mixed are the known rows' residuals, and the trend's own
+part is told apart.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from vecfill.embedding import printable
+from vecfill.errors import InputError
+from vecfill.model.fitted import Model
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an imputed vector is made of.
+
+    Examples
+    --------
+    >>> told = Explanation("osmium", ("iron", "gold"), np.array([0.8, 0.2]), 0.0)
+    >>> print(told)
+    osmium is made of
+       80.0 %  iron
+       20.0 %  gold
+    """
+
+    word: str
+    contributors: tuple[str, ...]
+    """Known entities, the largest share first."""
+    shares: np.ndarray
+    """Their shares of the mix; all known entities' shares sum to one."""
+    trend_share: float
+    """Share of the trend in the vector's distance from the mean; 0 without a trend."""
+
+    def __str__(self) -> str:
+        word, trend = printable(self.word), self.trend_share
+        lines = [f"{word} is made of"]
+        if round(trend, 2) >= 1:
+            return f"{word} comes from the linear trend of the domain alone"
+        if trend > 0:
+            lines = [
+                f"{word}: {trend:.0%} comes from the linear trend of the domain,",
+                f"the remaining {1 - trend:.0%} from these known entities:",
+            ]
+        lines += [
+            f"{share:7.1%}  {printable(name)}".replace("%", " %")
+            for name, share in zip(self.contributors, self.shares, strict=True)
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON.
+
+        Examples
+        --------
+        >>> Explanation("x", ("iron",), np.array([1.0]), 0.0).to_dict()["contributors"]
+        [{'word': 'iron', 'share': 1.0}]
+        """
+        return {
+            "word": self.word,
+            "trend_share": self.trend_share,
+            "contributors": [
+                {"word": name, "share": float(share)}
+                for name, share in zip(self.contributors, self.shares, strict=True)
+            ],
+        }
+
+
+def explain(
+    model: Model, word: str, unknown: tuple[str, ...], known: tuple[str, ...], *, n: int
+) -> Explanation:
+    """Return the `n` known entities with the largest shares in an imputed one.
+
+    `unknown` and `known` name the model's rows, in their order.
+    """
+    place = place_of(word, unknown, known)
+    shares = model.shares([place])[0]
+    order = np.argsort(-np.abs(shares), kind="stable")[:n]
+    order = order[shares[order] != 0]
+    names = tuple(known[row] for row in order)
+    return Explanation(word, names, shares[order], float(model.trend_shares()[place]))
+
+
+def place_of(word: str, imputed: Sequence[str], known: Sequence[str]) -> int:
+    """Return the place of an imputed word, or say what the word is instead.
+
+    Examples
+    --------
+    >>> place_of("osmium", ["osmium"], ["iron"])
+    0
+    """
+    if word in imputed:
+        return list(imputed).index(word)
+    if word in known:
+        raise InputError(
+            f"{printable(word)!r} is known: its vector is the embedding's own, and is made of "
+            f"nothing else. Ask for an imputed entity, such as {printable(imputed[0])!r}."
+            if imputed
+            else f"{printable(word)!r} is known, and nothing was imputed."
+        )
+    near = difflib.get_close_matches(word, [*imputed, *known], n=5, cutoff=0.5)
+    hint = f" Near it: {', '.join(printable(name) for name in near)}." if near else ""
+    raise InputError(f"{printable(word)!r} is not an entity of the table.{hint}")
