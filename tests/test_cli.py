@@ -80,6 +80,29 @@ def test_a_single_setting_can_be_asked_for(world):
     )
 
 
+@pytest.mark.parametrize("flag", ["--standardize", "--calibrate-norms"])
+def test_a_flag_does_in_the_shell_what_it_does_in_python(world, flag):
+    option = {flag[2:].replace("-", "_"): True}
+    world.write_table("towns.csv", world.towns, world.places * [1, 1, 1000])
+    assert world.run(*IMPUTE, flag)[0] == 0
+    table = world.folder / "towns.csv"
+    plain = vecfill.impute(table, world.base, method="paper").embedding
+    asked = vecfill.impute(table, world.base, method="paper", **option).embedding
+    found = read_embedding(world.folder / "new.vec")[list(asked.words)]
+    np.testing.assert_allclose(found, asked.vectors, atol=1e-4)
+    assert np.abs(found - plain.vectors).max() > 1e-2
+
+
+def test_the_seed_and_the_level_reach_the_result(world):
+    options = ("--seed", "3", "--level", "0.8")
+    found = world.json("impute", "base.vec", "towns.csv", "-o", "new.vec", *options)
+    again = vecfill.impute(world.folder / "towns.csv", world.base, seed=3, level=0.8)
+    bounds = [each["lower_bound"] for each in found["added"]]
+    np.testing.assert_allclose(bounds, again.confidence.lower_bound, atol=1e-4)
+    about = json.loads((world.folder / "new.vec.manifest.json").read_text())["options"]
+    assert (about["seed"], about["level"]) == (3, 0.8)
+
+
 def test_min_confidence_leaves_out_and_lists(world):
     found = world.json(
         "impute", "base.vec", "towns.csv", "-o", "new.vec", "--min-confidence", "0.99"

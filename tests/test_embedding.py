@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -103,3 +106,13 @@ def test_equality_is_of_words_type_and_bits(animals):
     assert animals.equals(Embedding(animals.words, animals.vectors))
     assert not animals.equals(Embedding(animals.words, animals.vectors.astype(np.float32)))
     assert not animals.equals(animals.subset(["dog", "cat", "car"]))
+
+
+def test_an_embedding_can_be_pickled_and_copied():
+    given = Embedding(
+        ["a", "caf\udce9"], np.eye(2, dtype=np.float32), notes=["n"], provenance={"x": "y"}
+    )
+    for again in (pickle.loads(pickle.dumps(given)), copy.deepcopy(given), copy.copy(given)):
+        assert again.equals(given)
+        assert (again.notes, dict(again.provenance)) == (("n",), {"x": "y"})
+        assert not again.vectors.flags.writeable

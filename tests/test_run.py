@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -169,3 +171,51 @@ def test_distances_can_be_the_domain(towns):
     assert len(result.embedding) == 20
     with pytest.raises(vf.InputError, match="only distances"):
         vf.impute(square, embedding, kind="distances", method=LatentSemantic(residual_share=0.3))
+
+
+def test_a_contradicted_entity_is_named_with_its_word(towns):
+    table, embedding = towns
+    # Unknown entities come first, so that a row number is not a place among the known.
+    moved = table.iloc[::-1]
+    vectors = embedding.vectors.copy()
+    vectors[41] = -3 * vectors[41]
+    result = vf.impute(moved, vf.Embedding(embedding.words, vectors))
+    assert (result.suspicious[0].entity, result.suspicious[0].word) == ("town41", "Town41")
+
+
+def test_known_and_imputed_entities_come_as_one_embedding_and_as_tables(result):
+    assert result.enriched.words == (*result.known.words, *result.embedding.words)
+    assert result.enriched["town70"].tobytes() == result.embedding["town70"].tobytes()
+    table = result.to_pandas()
+    assert table.loc["town3", "vector"].tolist() == result.known["town3"].tolist()
+    assert not table.loc["town3", "is_imputed"]
+    assert np.isnan(table.loc["town3", "confidence"])
+    row = result.embedding.row("town70")
+    assert table.loc["town70", "confidence"] == result.confidence.values[row]
+    assert table.loc["town70", "lower_bound"] == result.confidence.lower_bound[row]
+    assert result.to_arrow().num_rows == 80
+
+
+def test_a_result_can_be_pickled_and_copied(result):
+    for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert again.embedding.equals(result.embedding)
+        assert again.confidence.values.tobytes() == result.confidence.values.tobytes()
+        assert str(again.explain("town70")) == str(result.explain("town70"))
+        assert again.to_dict() == result.to_dict()
+
+
+def test_a_result_is_shown_in_a_few_lines(result):
+    for shown in (repr(result), repr(result.confidence), repr(result.choice), repr(result.model)):
+        assert len(shown) < 1000
+    assert "20 entities imputed from 60 known ones" in repr(result)
+    assert "<table>" in result._repr_html_()
+    assert "Confidence" in result.confidence._repr_html_()
+
+
+def test_the_seed_and_the_level_are_honoured(towns, result):
+    other = vf.impute(*towns, seed=5)
+    assert other.choice.means != result.choice.means
+    assert other.heldout.cosine.tolist() != result.heldout.cosine.tolist()
+    cautious = vf.impute(*towns, level=0.97)
+    assert (cautious.confidence.lower_bound < result.confidence.lower_bound).all()
+    assert cautious.confidence.level == 0.97

@@ -303,3 +303,19 @@ def test_an_interrupt_between_two_names_waits_for_the_second(tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt), atomic_outputs([tmp_path / "a", tmp_path / "b"]):
         pass
     assert names(tmp_path) == ["a", "b"]
+
+
+def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+
+    def recorded(descriptor):
+        mode = os.fstat(descriptor).st_mode
+        synced.append((stat.S_ISDIR(mode), (tmp_path / "new.txt").exists()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    with atomic_output(tmp_path / "new.txt") as file:
+        file.write(b"x")
+    # The file's bytes before it has its name; the folder after.
+    assert synced == [(False, False), (True, True)]
