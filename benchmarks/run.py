@@ -23,10 +23,10 @@ import rivals
 import vecfill
 from data import made_embedding, made_rows, real_rows
 from vecfill import LatentSemanticImputer
-from vecfill.method.cells import cells_of
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.neighbors import exact_neighbors
-from vecfill.method.tree import minimum_spanning_tree
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.neighbors import exact_neighbors
+from vecfill.method.search.tree import minimum_spanning_tree
 from vecfill.method.weights import convex_weights
 
 RESULTS = Path(__file__).parent / "results"

@@ -14,12 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vecfill import checks
 from vecfill.errors import ConvergenceWarning, InputError
-from vecfill.method.distances import well_scaled
 from vecfill.method.graph import (
     measured_neighbor_graphs,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.propagation import (
     Course,
     Outcome,
@@ -27,6 +25,8 @@ from vecfill.method.propagation import (
     fill_unknown,
     propagate_by_iteration,
 )
+from vecfill.method.search.distances import well_scaled
+from vecfill.method.search.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 
 

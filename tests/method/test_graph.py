@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.csgraph import minimum_spanning_tree as scipy_tree
 
-from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
-from vecfill.method.duplicates import distinct_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows, brute_force
 from vecfill.method.graph import (
     _tree_and_nearest,
     spanning_neighbor_graph,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.neighbors import exact_neighbors
-from vecfill.method.tree import minimum_spanning_tree, tree_of_distances
+from vecfill.method.search.duplicates import distinct_rows
+from vecfill.method.search.neighbors import exact_neighbors
+from vecfill.method.search.tree import minimum_spanning_tree, tree_of_distances
 
 
 def edges_of(tree) -> set[tuple[int, int]]:
@@ -148,5 +148,7 @@ def test_negative_zero_equals_zero():
 
 
 def test_rows_with_one_hash_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr("vecfill.method.duplicates._hashes", lambda rows: np.zeros(len(rows)))
+    monkeypatch.setattr(
+        "vecfill.method.search.duplicates._hashes", lambda rows: np.zeros(len(rows))
+    )
     assert distinct_rows(np.array([[1.0], [2.0], [1.0]])).group.tolist() == [0, 1, 0]

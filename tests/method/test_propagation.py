@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from tests.method.test_neighbors import KINDS, awkward_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows
 from vecfill.method import propagation
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.krylov import GaussSeidel, solve_columns
-from vecfill.method.multilevel import Multilevel
 from vecfill.method.propagation import (
     Outcome,
     cut_off_rows,
@@ -19,6 +17,8 @@ from vecfill.method.propagation import (
     propagate_by_iteration,
     split_weights,
 )
+from vecfill.method.solve.krylov import GaussSeidel, solve_columns
+from vecfill.method.solve.multilevel import Multilevel
 from vecfill.method.weights import convex_weights
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.method.test_neighbors import KINDS, awkward_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows
 from vecfill import InputError
 from vecfill.settings import Setting, Stages
 from vecfill.trust import explain as explain_module

@@ -16,16 +16,16 @@ from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
-from vecfill.method.cells import cells_of
-from vecfill.method.distances import Rows, well_scaled
-from vecfill.method.duplicates import DistinctRows, distinct_rows
-from vecfill.method.neighbors import (
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.distances import Rows, well_scaled
+from vecfill.method.search.duplicates import DistinctRows, distinct_rows
+from vecfill.method.search.neighbors import (
     Neighbors,
     approximate_neighbors,
     exact_neighbors,
     prefers_approximate,
 )
-from vecfill.method.tree import Tree, minimum_spanning_tree, tree_of_distances
+from vecfill.method.search.tree import Tree, minimum_spanning_tree, tree_of_distances
 
 logger = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from scipy.sparse.linalg import splu
 
 from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.krylov import GaussSeidel, Preconditioner, solve_columns
-from vecfill.method.multilevel import Multilevel
+from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
+from vecfill.method.solve.multilevel import Multilevel
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill._types import DomainVectors
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.distances import Rows, well_scaled
-from vecfill.method.least_squares import weigh, workspace
+from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.search.distances import Rows, well_scaled
+from vecfill.method.solve.least_squares import weigh, workspace
 
 ROWS_PER_BLOCK = 512
 

@@ -20,8 +20,8 @@ from scipy.sparse.linalg import splu
 from vecfill._types import KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.method.krylov import GaussSeidel, solve_columns
 from vecfill.method.propagation import split_weights
+from vecfill.method.solve.krylov import GaussSeidel, solve_columns
 
 MOST_ROWS_FACTORED = 3000
 """Larger systems are iterated: at 18,000 rows 0.01 s a row, where a factorisation takes 15 s first

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.linear_model import RidgeCV, orthogonal_mp_gram
 from sklearn.neighbors import KNeighborsRegressor
 
-from vecfill.method.blocks import row_blocks
+from vecfill.method.engine import row_blocks
 from vecfill.trust.scores import unit
 
 N_NEIGHBORS = 10

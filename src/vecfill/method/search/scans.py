@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.distances import squared_distance
+from vecfill.method.search.distances import squared_distance
 
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""

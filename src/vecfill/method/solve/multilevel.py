@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from vecfill._compiled import compiled
-from vecfill.method.krylov import less_weighted
+from vecfill.method.solve.krylov import less_weighted
 
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill.method.approximate import ENOUGH_RECALL, approximate_candidates
-from vecfill.method.blocks import n_threads, parallel_map, row_blocks
-from vecfill.method.cell_neighbors import candidates_by_cells, share_of_pairs
-from vecfill.method.cells import Cells
-from vecfill.method.distances import (
+from vecfill.method.engine import n_threads, parallel_map, row_blocks
+from vecfill.method.search.approximate import ENOUGH_RECALL, approximate_candidates
+from vecfill.method.search.cell_neighbors import candidates_by_cells, share_of_pairs
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.distances import (
     Lifted,
     Rows,
     distances_from,
@@ -29,7 +29,7 @@ from vecfill.method.distances import (
     pair_distances,
     product_error,
 )
-from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
+from vecfill.method.search.scans import merge_lists, rank_exactly, scan_columns, scan_rows
 
 logger = logging.getLogger(__name__)
 
@@ -240,7 +240,7 @@ def approximate_neighbors(
 
     Examples
     --------
-    >>> from vecfill.method.cells import cells_of
+    >>> from vecfill.method.search.cells import cells_of
     >>> rows = np.arange(300.0)[:, None]
     >>> found = approximate_neighbors(rows, n_neighbors=2, cells=cells_of(rows))
     >>> found.indices[9, :2], found.recall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill.method.cell_search import search_cells
-from vecfill.method.cells import Cells
+from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cells import Cells
 
 N_FIRST = 8
 """Cells met before any bound is asked for: a radius must come from somewhere."""

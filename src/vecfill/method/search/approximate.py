@@ -14,11 +14,11 @@ import logging
 import numpy as np
 
 from vecfill._compiled import compiled, compiled_in_any_order
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_neighbors import empty_lists
-from vecfill.method.cell_search import search_cells
-from vecfill.method.cells import Cells
-from vecfill.method.scans import merge_lists, push
+from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.search.cell_neighbors import empty_lists
+from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
 

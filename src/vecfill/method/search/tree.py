@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.cells import Cells
-from vecfill.method.distances import Rows
-from vecfill.method.neighbors import Neighbors
-from vecfill.method.tree_search import OutsideSearch, outside_search
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.distances import Rows
+from vecfill.method.search.neighbors import Neighbors
+from vecfill.method.search.tree_search import OutsideSearch, outside_search
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def minimum_spanning_tree(
 
     Examples
     --------
-    >>> from vecfill.method.neighbors import exact_neighbors
+    >>> from vecfill.method.search.neighbors import exact_neighbors
     >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> tree = minimum_spanning_tree(rows, exact_neighbors(rows, n_neighbors=1))
     >>> sorted(tree.squared.tolist())

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_search import Components, search_cells
-from vecfill.method.cells import MAX_WIDTH, Cells
-from vecfill.method.distances import (
+from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.search.cell_search import Components, search_cells
+from vecfill.method.search.cells import MAX_WIDTH, Cells
+from vecfill.method.search.distances import (
     DistanceBlock,
     Lifted,
     Rows,
@@ -27,8 +27,8 @@ from vecfill.method.distances import (
     pair_distances,
     product_error,
 )
-from vecfill.method.neighbors import TILE, Neighbors, careful_blocks
-from vecfill.method.scans import scan_rows
+from vecfill.method.search.neighbors import TILE, Neighbors, careful_blocks
+from vecfill.method.search.scans import scan_rows
 
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.blocks import n_threads, parallel_map, row_blocks
-from vecfill.method.cells import UNIT, Cells
-from vecfill.method.scans import scan_columns
+from vecfill.method.engine import n_threads, parallel_map, row_blocks
+from vecfill.method.search.cells import UNIT, Cells
+from vecfill.method.search.scans import scan_columns
 
 QUERIES = 1024
 """Most rows of a cell that search together."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vecfill._blas import one_blas_thread
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.distances import Lifted, lifted
+from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.search.distances import Lifted, lifted
 
 ROUNDS = 6
 """Rounds of k-means: centres need only be good, not best."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
-from vecfill.method.blocks import parallel_map, row_blocks
+from vecfill.method.engine import parallel_map, row_blocks
 
 SAFE_RANGE = 2.0**50
 """Largest value kept as it is: its square times a million columns is far from overflow."""

@@ -1,0 +1,6 @@
+"""Linear systems: the vectors of the unknown rows, and the weights of one row.
+
+- `least_squares`: one row's weights on its neighbours, a small non-negative problem
+- `krylov`: iteration for a block of columns, with plain sweeps as the preconditioner
+- `multilevel`: a better preconditioner, for systems in which few rows are known
+"""
