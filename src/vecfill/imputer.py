@@ -19,7 +19,7 @@ from vecfill.method.graph import (
     spanning_neighbor_graph_of_distances,
 )
 from vecfill.method.propagation import (
-    Course,
+    Convergence,
     Outcome,
     cut_off_rows,
     fill_unknown,
@@ -210,7 +210,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             return convex_weights_of_distances(domain, graph, **options)
         return convex_weights(domain, graph, form=self.weights, **options)
 
-    def _fill(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> Course:
+    def _fill(self, weights: csr_array, embedding: np.ndarray, is_known: np.ndarray) -> Convergence:
         """Write the unknown rows; tell how it went."""
         cut_off = cut_off_rows(weights, is_known)
         if cut_off.size:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vecfill._compiled import compiled
+from vecfill.method.engine import Workers
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.distances import Rows
 from vecfill.method.search.neighbors import Neighbors
@@ -134,7 +135,7 @@ def _who_searches(component: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def minimum_spanning_tree(
-    rows: Rows, neighbors: Neighbors, *, cells: Cells | None = None, n_jobs: int | None = None
+    rows: Rows, neighbors: Neighbors, *, cells: Cells | None = None, n_jobs: Workers = None
 ) -> Tree:
     """Return the exact Euclidean minimum spanning tree of distinct rows.
 
