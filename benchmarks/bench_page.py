@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import sync_playwright
+from vecfill.settings import PAPER
 
 import vecfill
-from data import made_rows
-from vecfill.settings import PAPER
+from data import synthetic_rows
 
 N_KNOWN = 2000
 
 
 def write_page(path: Path, n_imputed: int) -> None:
-    rows = made_rows(N_KNOWN + n_imputed, 10)
+    rows = synthetic_rows(N_KNOWN + n_imputed, 10)
     names = [f"entity {number}" for number in range(len(rows))]
     mixing = np.random.default_rng(0).normal(size=(10, 50))
     known = vecfill.Embedding(names[:N_KNOWN], rows[:N_KNOWN] @ mixing)

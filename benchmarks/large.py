@@ -1,4 +1,4 @@
-"""What is measured in processes of its own: first use, growth, size, and the sketches beside us."""
+"""What is measured in processes of its own: first use, growth and size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from data import real_rows
-from one_fit import SKETCHES, measured
+from one_fit import measured
 from vecfill import LatentSemanticImputer
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -71,10 +71,10 @@ def growth(*, is_full: bool) -> dict:
     sizes = (
         [12_500, 25_000, 50_000, 100_000, 200_000, 400_000] if is_full else [6000, 12_000, 24_000]
     )
-    print("\ngrowth of a whole fit, made rows x 100, 100 dims, half known")
+    print("\ngrowth of a whole fit, synthetic rows x 100, 100 dims, half known")
     points = []
     for n_rows in sizes:
-        points.append(measured("vecfill", "made", n_rows, 100, 100, 0.5))
+        points.append(measured("auto", "synthetic", n_rows, 100, 100, 0.5))
         p = points[-1]
         print(
             f"  {n_rows:9,d} rows  CPU {p['cpu_s']:7.2f} s  {p['with_input_mb']:6.0f} MB",
@@ -119,40 +119,6 @@ def _draw(points: list[dict], exponents: dict[str, float]) -> None:
     figure.savefig(FIGURES / "growth.png", dpi=110)
 
 
-def beside_sketches(repeats: int) -> list[dict]:
-    """Measure whole fits beside the sketches in ``../shared/prototypes``, in turns."""
-    if not SKETCHES.is_dir():
-        print("\nsketches skipped: ../shared/prototypes is not here")
-        return []
-    records = []
-    for kind, n_rows, n_features in (
-        ("words", 50_000, 100),
-        ("made", 50_000, 300),
-        ("made", 200_000, 300),
-    ):
-        print(f"\nwhole fit beside the sketches, {kind}, {n_rows:,} x {n_features}, 300 dims")
-        found: dict[str, list[dict]] = {"vecfill": [], "sketch": []}
-        for _ in range(repeats):
-            for who, runs in found.items():
-                runs.append(measured(who, kind, n_rows, n_features, 300, 0.5))
-        for who, runs in found.items():
-            cpu = statistics.median(run["cpu_s"] for run in runs)
-            wall = statistics.median(run["wall_s"] for run in runs)
-            peak = min(run["peak_mb"] for run in runs)
-            own = min(run["fit_mb"] for run in runs)
-            print(
-                f"  {who:8s} CPU {cpu:7.2f} s  wall {wall:7.2f} s  peak {peak:6.0f} MB, "
-                f"{own:.0f} of them by fitting",
-                flush=True,
-            )
-        ratios = [
-            ours["cpu_s"] / theirs["cpu_s"] for ours, theirs in zip(*found.values(), strict=True)
-        ]
-        print(f"  CPU of vecfill over sketch: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
-        records.append({"kind": kind, "n_rows": n_rows, "n_features": n_features, **found})
-    return records
-
-
 def quality_of_approximate(n_rows: int) -> dict | None:
     """Hide a fifth of real vectors and impute them from exact and from approximate neighbours.
 
@@ -191,11 +157,11 @@ def quality_of_approximate(n_rows: int) -> dict | None:
 
 
 def million() -> list[dict]:
-    """Fit a million rows: made ones with structure, and variants of real words, without."""
+    """Fit a million rows: synthetic ones with structure, and variants of real words, without."""
     records = []
-    for kind in ("made", "variants"):
+    for kind in ("synthetic", "variants"):
         print(f"\na million rows x 100, {kind}, 50 dims, half known", flush=True)
-        one = measured("vecfill", kind, 1_000_000, 100, 50, 0.5)
+        one = measured("auto", kind, 1_000_000, 100, 50, 0.5)
         print(
             f"  CPU {one['cpu_s']:.0f} s  wall {one['wall_s']:.0f} s  "
             f"peak {one['peak_mb']:.0f} MB  recall {one['recall']:.3f}",

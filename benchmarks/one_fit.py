@@ -1,9 +1,9 @@
 """One whole fit in a process of its own, so that its peak memory is its own: time and memory.
 
-``python benchmarks/one_fit.py vecfill made 50000 300 300 0.5`` fits made rows, 50,000 x 300, with
-vectors of 300 numbers, half of them known; ``words`` instead of ``made`` takes real word vectors,
-``variants`` and ``sums`` as many as wanted.
-``sketch`` instead of ``vecfill`` runs the sketches in ``../shared/prototypes``, where they are.
+``python benchmarks/one_fit.py auto synthetic 50000 300 300 0.5`` fits synthetic rows, 50,000 x 300,
+with vectors of 300 numbers, half of them known; ``words`` instead of ``synthetic`` takes real word
+vectors, ``variants`` and ``sums`` as many as wanted; ``exact`` and ``approximate`` instead of
+``auto`` say how neighbours are searched.
 """
 
 from __future__ import annotations
@@ -19,49 +19,33 @@ from pathlib import Path
 
 import numpy as np
 
-from data import made_embedding, made_rows, real_rows, sum_rows, variant_rows
+from data import real_rows, sum_rows, synthetic_embedding, synthetic_rows, variant_rows
 from vecfill import LatentSemanticImputer
 
-SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "prototypes"
-
 ROWS: dict[str, Callable[[int, int], np.ndarray | None]] = {
-    "made": made_rows,
+    "synthetic": synthetic_rows,
     "words": lambda n_rows, _: real_rows(n_rows),
     "variants": lambda n_rows, _: variant_rows(n_rows),
     "sums": lambda n_rows, _: sum_rows(n_rows),
 }
 
-Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
-"""From rows, vectors in the form that the contender takes, and which rows are known."""
+
+def fit(neighbors: str, rows: np.ndarray, embedding: np.ndarray) -> LatentSemanticImputer:
+    return LatentSemanticImputer(neighbors=neighbors).fit(rows, embedding)
 
 
-def with_unknown_rows(embedding: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+def hidden_in_part(rows: np.ndarray, n_dims: int, share: float) -> np.ndarray:
+    """Return a synthetic embedding of these rows of which a share is known."""
+    embedding, is_known = synthetic_embedding(rows, n_dims, share)
     embedding[~is_known] = np.nan
     return embedding
 
 
-def known_rows_alone(embedding: np.ndarray, is_known: np.ndarray) -> np.ndarray:
-    return embedding[is_known]
-
-
-def contender(who: str) -> tuple[Fit, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
-    """Return a function that fits, and one that brings vectors in the form it takes."""
-    if who == "sketch":
-        sys.path.insert(0, str(SKETCHES))
-        import lsi_fast
-
-        return lsi_fast.impute, known_rows_alone
-    neighbors = "auto" if who == "vecfill" else who
-
-    def fit(rows: np.ndarray, embedding: np.ndarray, _: np.ndarray) -> LatentSemanticImputer:
-        return LatentSemanticImputer(neighbors=neighbors).fit(rows, embedding)
-
-    return fit, with_unknown_rows
-
-
-def measured(who: str, kind: str, n_rows: int, n_features: int, n_dims: int, share: float) -> dict:
+def measured(
+    neighbors: str, kind: str, n_rows: int, n_features: int, n_dims: int, share: float
+) -> dict:
     """Fit in a process of its own and return its figures."""
-    words = [who, kind, *map(str, (n_rows, n_features, n_dims, share))]
+    words = [neighbors, kind, *map(str, (n_rows, n_features, n_dims, share))]
     done = subprocess.run(
         [sys.executable, __file__, *words], capture_output=True, text=True, check=False
     )
@@ -84,29 +68,26 @@ def peak_mb(*, forget: bool = False) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("who", choices=("vecfill", "exact", "approximate", "sketch"))
+    parser.add_argument("neighbors", choices=("auto", "exact", "approximate"))
     parser.add_argument("kind", choices=tuple(ROWS))
     parser.add_argument("n_rows", type=int)
     parser.add_argument("n_features", type=int)
     parser.add_argument("n_dims", type=int)
     parser.add_argument("share", type=float)
     asked = parser.parse_args()
-    fit, in_form = contender(asked.who)
 
     for n_rows in (7000, 2000):  # compiles, or reads what was compiled before
-        warm = made_rows(n_rows, asked.n_features)
-        embedding, is_known = made_embedding(warm, 16, 0.5)
-        fit(warm, in_form(embedding, is_known), is_known)
-    del warm, embedding, is_known
+        warm = synthetic_rows(n_rows, asked.n_features)
+        fit(asked.neighbors, warm, hidden_in_part(warm, 16, 0.5))
+    del warm
     empty = peak_mb(forget=True)
     rows = ROWS[asked.kind](asked.n_rows, asked.n_features)
     assert rows is not None, "word vectors come from an npm package, and npm is not here"
     assert rows.shape == (asked.n_rows, asked.n_features)
-    embedding, is_known = made_embedding(rows, asked.n_dims, asked.share)
-    embedding = in_form(embedding, is_known)
+    embedding = hidden_in_part(rows, asked.n_dims, asked.share)
     begun = peak_mb(forget=True)
     cpu, wall = time.process_time(), time.perf_counter()
-    found = fit(rows, embedding, is_known)
+    found = fit(asked.neighbors, rows, embedding)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     print(
         json.dumps(
@@ -117,7 +98,7 @@ def main() -> None:
                 "peak_mb": peak_mb(),
                 "with_input_mb": peak_mb() - empty,
                 "fit_mb": peak_mb() - begun,
-                "recall": getattr(found, "neighbor_recall_", None),
+                "recall": found.neighbor_recall_,
             }
         )
     )

@@ -1,7 +1,7 @@
 """Each stage and the whole beside rivals: ``make bench``, or ``benchmarks/run.py --full``.
 
 All contenders of a comparison take turns in one process on the same rows, several times over, and
-CPU time is compared, because wall time on a shared machine tells of its neighbours. Whatever
+CPU time is compared, because wall time on a shared machine is noisy. Whatever
 memory matters to is measured in a process of its own (`large.py`).
 """
 
@@ -21,12 +21,12 @@ import numpy as np
 import large
 import rivals
 import vecfill
-from data import made_embedding, made_rows, real_rows
+from data import real_rows, synthetic_embedding, synthetic_rows
 from vecfill import LatentSemanticImputer
-from vecfill.method.cells import cells_of
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.neighbors import exact_neighbors
-from vecfill.method.tree import minimum_spanning_tree
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.neighbors import exact_neighbors
+from vecfill.method.search.tree import minimum_spanning_tree
 from vecfill.method.weights import convex_weights
 
 RESULTS = Path(__file__).parent / "results"
@@ -76,8 +76,8 @@ def fit(rows: np.ndarray, embedding: np.ndarray, is_known: np.ndarray) -> Latent
 
 
 def bench_whole(n_rows: int, n_features: int, repeats: int) -> dict:
-    rows = made_rows(n_rows, n_features)
-    embedding, is_known = made_embedding(rows, 300, 0.5)
+    rows = synthetic_rows(n_rows, n_features)
+    embedding, is_known = synthetic_embedding(rows, 300, 0.5)
     args = (rows, embedding, is_known)
     return compare(
         f"whole fit, {n_rows:,} x {n_features}, 300 dims, half known",
@@ -114,7 +114,7 @@ def bench_tree(rows: np.ndarray, kind: str, repeats: int) -> dict:
     contenders: dict[str, Callable[[], object]] = {"vecfill, with the neighbours": ours}
     contenders["scikit-learn, of HDBSCAN"] = lambda: rivals.sklearn_tree(rows)
     # More rows of words take it minutes, where scikit-learn's takes half of one.
-    if has("mlpack") and (kind == "made rows" or len(rows) <= 8000):
+    if has("mlpack") and (kind == "synthetic rows" or len(rows) <= 8000):
         contenders["mlpack emst"] = lambda: rivals.mlpack_tree(rows)
     if len(rows) <= 8000:
         contenders["SciPy, dense"] = lambda: rivals.scipy_tree(rows)
@@ -123,7 +123,7 @@ def bench_tree(rows: np.ndarray, kind: str, repeats: int) -> dict:
 
 
 def bench_weights(repeats: int) -> dict:
-    rows = made_rows(4000, 300)
+    rows = synthetic_rows(4000, 300)
     graph = spanning_neighbor_graph(rows, min_degree=8)
     lists = np.split(graph.indices, graph.indptr[1:-1])
     return compare(
@@ -139,8 +139,8 @@ def bench_weights(repeats: int) -> dict:
 def warm_up() -> None:
     """Compile everything once, so that no contender pays for it."""
     for n_rows in (7000, 2000):
-        rows = made_rows(n_rows, 20)
-        fit(rows, *made_embedding(rows, 16, 0.5))
+        rows = synthetic_rows(n_rows, 20)
+        fit(rows, *synthetic_embedding(rows, 16, 0.5))
     convex_weights(rows, spanning_neighbor_graph(rows, min_degree=8), form="nnls")
 
 
@@ -161,7 +161,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
     quick = {
         "weights": lambda: [bench_weights(3)],
         "words": lambda: bench_words(n_words),
-        "tree": lambda: [bench_tree(made_rows(n_words * 2 // 5, 100), "made rows", 2)],
+        "tree": lambda: [bench_tree(synthetic_rows(n_words * 2 // 5, 100), "synthetic rows", 2)],
         "whole": lambda: [bench_whole(*((4092, 400, 2) if is_full else (1500, 200, 3)))],
         "first_use": lambda: large.first_use(3),
         "growth": lambda: large.growth(is_full=is_full),
@@ -170,7 +170,6 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         return quick
     return {
         **quick,
-        "sketches": lambda: large.beside_sketches(3),
         "approximate": lambda: large.quality_of_approximate(50_000),
         "million": large.million,
     }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from tests.method.test_neighbors import KINDS, awkward_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows
 from vecfill import ConvergenceWarning, InputError, LatentSemanticImputer, VecfillError
 from vecfill.method.propagation import split_weights
 

@@ -19,10 +19,10 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).parent))
 
 from datasets import SHARED, _glove_rows, wink_glove
+from vecfill.trust.rivals import RIVALS
 
 from vecfill import Embedding, impute
 from vecfill.inputs.prepared import Domain
-from vecfill.trust.rivals import RIVALS
 
 
 def terms_of(pairs: pd.DataFrame) -> list[str]:

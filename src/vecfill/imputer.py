@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vecfill import checks
 from vecfill.errors import ConvergenceWarning, InputError
 from vecfill.method.graph import SpanningGraph
-from vecfill.method.propagation import RESIDUAL_TOL, Course, Outcome
+from vecfill.method.propagation import Convergence, Outcome
+from vecfill.method.solve.system import RESIDUAL_TOL
 from vecfill.model.fitted import Model, fit
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import METRICS, Space
@@ -200,7 +201,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         key = cast(LatentSemantic, model.predictor).weights_key
         return model.space.graph(key.preparation, key.min_degree)
 
-    def _convergence(self) -> Course:
+    def _convergence(self) -> Convergence:
         found = self._fitted().composition.convergence
         assert found is not None
         return found
@@ -232,11 +233,11 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return space
 
     def _warn_if_unfinished(self) -> None:
-        course = self._convergence()
-        if course.outcome is Outcome.MAX_ITER_REACHED:
+        went = self._convergence()
+        if went.outcome is Outcome.MAX_ITER_REACHED:
             warnings.warn(
                 f"The power iteration stopped at max_iter={self.max_iter} with a relative change "
-                f"of {course.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or tol, "
+                f"of {went.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or tol, "
                 f'or use solver="direct".',
                 ConvergenceWarning,
                 stacklevel=3,

@@ -68,11 +68,14 @@ def test_rows_that_do_not_differ_have_the_mean_for_a_trend():
     assert trend.values.ravel().tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("shape", [(30, 600), (700, 600), (50, 20)])
-def test_reduction_keeps_distances(shape):
+@pytest.mark.parametrize(
+    ("shape", "n_directions"),
+    [((30, 600), 30), ((700, 600), trend_module.MAX_RANK), ((50, 20), 20), ((50, 513), 50)],
+)
+def test_reduction_keeps_distances(shape, n_directions):
     domain = np.random.default_rng(0).normal(size=shape) * np.linspace(1, 0.01, shape[1])
     coordinates = reduced(domain)
-    assert coordinates.shape[1] <= 600
+    assert coordinates.shape == (shape[0], n_directions)
     wanted = np.linalg.norm(domain[:10, None] - domain[None, 10:20], axis=2)
     found = np.linalg.norm(coordinates[:10, None] - coordinates[None, 10:20], axis=2)
     np.testing.assert_allclose(found, wanted, rtol=0.01)

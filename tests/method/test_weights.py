@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
-from tests.method.test_neighbors import KINDS, awkward_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.method.test_neighbors import KINDS, awkward_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows
 from vecfill import InputError
-from vecfill.model import prediction as prediction_module
+from vecfill.method.solve import system as system_module
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.space import Space
@@ -55,7 +55,7 @@ def test_iterated_and_factored_shares_agree(monkeypatch):
         return PAPER.predict(space, given).composition.mix.shares([0, 5, 100])
 
     factored = shares()
-    monkeypatch.setattr(prediction_module, "MOST_ROWS_FACTORED", 10)
+    monkeypatch.setattr(system_module, "MOST_ROWS_FACTORED", 10)
     np.testing.assert_allclose(shares(), factored, atol=1e-7)
 
 

@@ -205,8 +205,12 @@ def match_command(
 
 @app.command()
 def verify(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")],
-    enriched: Annotated[Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")],
+    original: Annotated[
+        Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
+    ],
+    enriched: Annotated[
+        Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")
+    ],
     format: options.FormatOption = None,  # noqa: A002
     member: options.MemberOption = None,
     json: options.JsonOption = False,

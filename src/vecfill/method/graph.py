@@ -16,16 +16,17 @@ from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
-from vecfill.method.cells import cells_of
-from vecfill.method.distances import Rows, well_scaled
-from vecfill.method.duplicates import DistinctRows, distinct_rows
-from vecfill.method.neighbors import (
+from vecfill.method.engine import Workers
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.distances import Rows, well_scaled
+from vecfill.method.search.duplicates import DistinctRows, distinct_rows
+from vecfill.method.search.neighbors import (
     Neighbors,
     approximate_neighbors,
     exact_neighbors,
     prefers_approximate,
 )
-from vecfill.method.tree import Tree, minimum_spanning_tree, tree_of_distances
+from vecfill.method.search.tree import Tree, minimum_spanning_tree, tree_of_distances
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +137,7 @@ def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
 
 
 def _tree_and_lists(
-    rows: Rows, n_nearest: int, neighbors: str, n_jobs: int | None
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers
 ) -> tuple[Tree, Neighbors]:
     """Return the tree of distinct rows and their lists of nearest rows."""
     n_rows = rows.shape[0]
@@ -161,7 +162,7 @@ def _tree_and_lists(
 
 
 def _tree_and_nearest(
-    rows: Rows, n_nearest: int, neighbors: str, n_jobs: int | None
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers
 ) -> tuple[Tree, np.ndarray, float]:
     """Return the tree, the nearest rows of each row, and the recall of these."""
     n_rows = rows.shape[0]
@@ -197,7 +198,7 @@ def measured_neighbor_graphs(
     *,
     min_degrees: Sequence[int],
     neighbors: str = "auto",
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> list[SpanningGraph]:
     """Return `spanning_neighbor_graph` for several least degrees, with the recall of neighbours.
 
@@ -224,7 +225,7 @@ def spanning_neighbor_graph(
     *,
     min_degree: int,
     neighbors: str = "auto",
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> csr_array:
     """Return who may explain whom: ``graph[row, neighbor]`` is true.
 

@@ -7,16 +7,16 @@ neighbours; rows in blocks, dense, sparse, or known only by their distances.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill._types import DomainVectors
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.distances import Rows, well_scaled
-from vecfill.method.least_squares import weigh, workspace
+from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.search.distances import well_scaled
+from vecfill.method.solve.least_squares import weigh, workspace
 
 ROWS_PER_BLOCK = 512
 
@@ -66,7 +66,8 @@ def _widest(indptr, first, last):
 def _dense_weights(
     rows, fitted, first, last, indptr, indices, is_simplex, ridge, weight_floor, weights
 ):
-    widest = _widest(indptr, first, last)
+    """Write the weights of the edges of some rows; `weights` begins with the first of them."""
+    widest, first_edge = _widest(indptr, first, last), indptr[first]
     points = np.empty((widest + 1, rows.shape[1]))
     gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
     work = workspace(widest)
@@ -85,14 +86,15 @@ def _dense_weights(
             _gram_of(points, n + 1, gram)
             for a in range(n):
                 target[a] = gram[n, a]
-        weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
+        mine = weights[start - first_edge : stop - first_edge]
+        weigh(gram, target, n, is_simplex, ridge, weight_floor, mine, work)
 
 
 @compiled
 def _distance_weights(
     distances, fitted, first, last, indptr, indices, ridge, weight_floor, weights
 ):
-    widest = _widest(indptr, first, last)
+    widest, first_edge = _widest(indptr, first, last), indptr[first]
     gram, target = np.empty((widest, widest)), np.empty(widest)
     work = workspace(widest)
     for row in range(first, last):
@@ -106,7 +108,8 @@ def _distance_weights(
                 between = np.float64(fitted[i, j])
                 # Gram matrix of differences from the row, by the law of cosines.
                 gram[a, b] = 0.5 * (to_i * to_i + to_j * to_j - between * between)
-        weigh(gram, target, n, True, ridge, weight_floor, weights[start:stop], work)
+        mine = weights[start - first_edge : stop - first_edge]
+        weigh(gram, target, n, True, ridge, weight_floor, mine, work)
 
 
 @compiled
@@ -141,7 +144,7 @@ def _sparse_weights(
 ):
     column_of = np.full(n_features, -1)
     columns = np.empty(n_features, np.int64)
-    widest = _widest(indptr, first, last)
+    widest, first_edge = _widest(indptr, first, last), indptr[first]
     gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
     work = workspace(widest)
     for row in range(first, last):
@@ -165,20 +168,59 @@ def _sparse_weights(
             _gram_of(points, n + 1, gram)
             for a in range(n):
                 target[a] = gram[n, a]
-        weigh(gram, target, n, is_simplex, ridge, weight_floor, weights[start:stop], work)
+        mine = weights[start - first_edge : stop - first_edge]
+        weigh(gram, target, n, is_simplex, ridge, weight_floor, mine, work)
 
 
 def _as_weights(graph: csr_array, values: np.ndarray) -> csr_array:
     return csr_array((values, graph.indices, graph.indptr), graph.shape)
 
 
-def _kernel_and_rows(domain: Rows, fitted: Rows) -> tuple[Callable[..., None], tuple[Any, ...]]:
-    """Return the compiled function for dense or sparse rows, and its arguments for them."""
-    if not issparse(domain):
-        return _dense_weights, (domain, fitted)
-    both = fitted if fitted is domain else vstack([fitted, domain], format="csr")
-    offset = both.shape[0] - domain.shape[0]
-    return _sparse_weights, (both.data, both.indices, both.indptr, both.shape[1], offset)
+def _weigh_dense(
+    rows: np.ndarray,
+    fitted: np.ndarray,
+    graph: csr_array,
+    options: tuple[bool, float, float],
+    block: slice,
+    values: np.ndarray,
+) -> None:
+    lists = (block.start, block.stop, graph.indptr, graph.indices)
+    _dense_weights(rows, fitted, *lists, *options, values)
+
+
+def _weigh_sparse(
+    both: csr_array,
+    offset: int,
+    graph: csr_array,
+    options: tuple[bool, float, float],
+    block: slice,
+    values: np.ndarray,
+) -> None:
+    """Weigh sparse rows, which come after `offset` fitted ones in one matrix."""
+    rows = (both.data, both.indices, both.indptr, both.shape[1], offset)
+    lists = (block.start, block.stop, graph.indptr, graph.indices)
+    _sparse_weights(*rows, *lists, *options, values)
+
+
+def _weigh_distances(
+    distances: np.ndarray,
+    fitted: np.ndarray,
+    graph: csr_array,
+    options: tuple[float, float],
+    block: slice,
+    values: np.ndarray,
+) -> None:
+    lists = (block.start, block.stop, graph.indptr, graph.indices)
+    _distance_weights(distances, fitted, *lists, *options, values)
+
+
+def _weighed(graph: csr_array, weigh_block: Callable[..., None], n_jobs: Workers) -> csr_array:
+    """Return the graph with the weights that a function gives to the edges of a block of rows."""
+    values = np.empty(graph.indices.size)
+    rows = row_blocks(graph.shape[0], ROWS_PER_BLOCK)
+    edges = [slice(int(graph.indptr[b.start]), int(graph.indptr[b.stop])) for b in rows]
+    fill([values], weigh_block, edges, items=rows, n_jobs=n_jobs)
+    return _as_weights(graph, values)
 
 
 def convex_weights(
@@ -189,7 +231,7 @@ def convex_weights(
     form: str = "simplex",
     ridge: float = 0.0,
     weight_floor: float = 0.1,
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> csr_array:
     """Return each row as a convex mix of its neighbours: ``weights[row, neighbor]``.
 
@@ -215,16 +257,14 @@ def convex_weights(
     """
     is_simplex = form == "simplex"
     assert is_simplex or form == "nnls"
-    values = np.empty(graph.indices.size)
-    options = (is_simplex, ridge, weight_floor, values)
+    options = (is_simplex, ridge, weight_floor)
     domain = well_scaled(domain)
-    kernel, rows = _kernel_and_rows(domain, domain if fitted is None else fitted)
-
-    def weigh_block(block: slice) -> None:
-        kernel(*rows, block.start, block.stop, graph.indptr, graph.indices, *options)
-
-    parallel_map(weigh_block, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
-    return _as_weights(graph, values)
+    fitted = domain if fitted is None else fitted
+    if not issparse(domain):
+        return _weighed(graph, partial(_weigh_dense, domain, fitted, graph, options), n_jobs)
+    both = fitted if fitted is domain else vstack([fitted, domain], format="csr")
+    offset = both.shape[0] - domain.shape[0]
+    return _weighed(graph, partial(_weigh_sparse, both, offset, graph, options), n_jobs)
 
 
 def convex_weights_of_distances(
@@ -234,7 +274,7 @@ def convex_weights_of_distances(
     between: np.ndarray | None = None,
     ridge: float = 0.0,
     weight_floor: float = 0.1,
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> csr_array:
     """Return the simplex weights of rows known only by their distances.
 
@@ -249,11 +289,5 @@ def convex_weights_of_distances(
     array([0.  , 0.75, 0.25])
     """
     fitted = distances if between is None else between
-    values = np.empty(graph.indices.size)
-
-    def weigh_block(block: slice) -> None:
-        lists = (block.start, block.stop, graph.indptr, graph.indices)
-        _distance_weights(distances, fitted, *lists, ridge, weight_floor, values)
-
-    parallel_map(weigh_block, row_blocks(graph.shape[0], ROWS_PER_BLOCK), n_jobs=n_jobs)
-    return _as_weights(graph, values)
+    options = (ridge, weight_floor)
+    return _weighed(graph, partial(_weigh_distances, distances, fitted, graph, options), n_jobs)

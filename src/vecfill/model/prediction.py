@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, issparse
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, issparse
 
-from vecfill.method.krylov import GaussSeidel, solve_columns
-from vecfill.method.propagation import Course, propagate, split_weights
+from vecfill.method.propagation import Convergence, propagate, split_weights
+from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space, WeightsKey
@@ -49,7 +48,7 @@ class Composition:
     trend: Trend | None = None
     """A linear map from domain to embedding, if the predictor has one; then what is mixed are the
     known rows' residuals."""
-    convergence: Course | None = None
+    convergence: Convergence | None = None
     """How the linear system was solved; ``None`` if there was none."""
 
     @property
@@ -93,18 +92,18 @@ class PropagatedMix:
         return self.space.weights(self.key)
 
     @cached_property
-    def _solver(self) -> Any:
+    def _system(self) -> UnknownSystem:
         # One factorisation serves every explanation of a model.
-        return TransposedSolver(self.weights, self.given.is_known)
+        return UnknownSystem(self.weights, self.given.is_known)
 
     def __getstate__(self) -> dict[str, Any]:
         # A factorisation cannot be pickled; it is made again when asked for.
-        return {name: value for name, value in vars(self).items() if name != "_solver"}
+        return {name: value for name, value in vars(self).items() if name != "_system"}
 
     def shares(self, places: Any) -> np.ndarray:
         """Return the share of every known row (across) in some unknown rows (down)."""
-        shares = np.maximum(self._solver.shares(np.asarray(places, np.int64)), 0.0)
-        return shares / shares.sum(axis=1, keepdims=True)
+        rows = np.asarray(places, np.int64)
+        return self._system.known_shares(rows, n_jobs=self.space.n_jobs)
 
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every unknown row."""
@@ -161,44 +160,3 @@ class FixedMix:
         """Return the largest coefficient of each unknown row."""
         largest: Any = abs(self.coefficients).max(axis=1)
         return np.asarray(largest.todense() if issparse(largest) else largest).ravel()
-
-
-MOST_ROWS_FACTORED = 3000
-"""Larger systems are iterated: at 18,000 rows 0.01 s a row, where a factorisation takes 15 s first
-and 0.035 s a row then."""
-N_COLUMNS = 16
-
-
-class TransposedSolver:
-    """Temporary: replaced by the solver of the method."""
-
-    def __init__(self, weights, is_known):
-        self.on_known, self.on_unknown = split_weights(weights, is_known)
-        self._factor = None
-        self._transposed = None
-
-    def shares(self, chosen):
-        n_unknown = self.on_unknown.shape[0]
-        shares = np.empty((chosen.size, self.on_known.shape[1]))
-        for start in range(0, chosen.size, N_COLUMNS):
-            part = chosen[start : start + N_COLUMNS]
-            wanted = np.zeros((n_unknown, part.size))
-            wanted[part, np.arange(part.size)] = 1.0
-            shares[start : start + N_COLUMNS] = (self.on_known.T @ self._solved(wanted)).T
-        return shares
-
-    def _solved(self, wanted):
-        n_unknown = self.on_unknown.shape[0]
-        if n_unknown > MOST_ROWS_FACTORED:
-            if self._transposed is None:
-                self._transposed = csr_array(self.on_unknown.T)
-            found, matrix = wanted.copy(), self._transposed
-            _, residual = solve_columns(
-                matrix, wanted, found, GaussSeidel(matrix), tol=1e-10, max_iter=3000
-            )
-            if residual <= 1e-8:
-                return found
-        if self._factor is None:
-            system = (eye_array(n_unknown, format="csc") - self.on_unknown).tocsc()
-            self._factor = splu(system, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        return self._factor.solve(wanted, trans="T")

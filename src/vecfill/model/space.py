@@ -18,13 +18,13 @@ from sklearn.preprocessing import normalize
 from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Domain
-from vecfill.method.distances import well_scaled
 from vecfill.method.graph import (
     SpanningGraph,
     measured_neighbor_graphs,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.neighbors import nearest_fitted, nearest_of_distances
+from vecfill.method.search.distances import well_scaled
+from vecfill.method.search.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.preparation import PREPARATIONS

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from vecfill.method.blocks import row_blocks
+from vecfill.method.engine import row_blocks
 from vecfill.model.directions import unit
 
 ROWS_PER_BLOCK = 512

@@ -141,17 +141,17 @@ class LatentSemantic(Predictor):
         columns = [given.known] if None in shares else []
         if trend is not None and any(shares):
             columns.append(trend.residuals)
-        spread, course = None, None
+        spread, went = None, None
         if columns:
             found = first._propagated(space, given, np.hstack(columns), tol)
             spread = found.vectors if places is None else found.vectors[places]
-            course = found.course()
+            went = found.convergence()
         mix = PropagatedMix(space, first.weights_key, given)
         predictions = []
         for each in predictors:
             used = None if each.residual_share is None else trend
             vectors = each._put_together(used, spread, given, places)
-            composition = Composition(mix, used, None if each.residual_share == 0.0 else course)
+            composition = Composition(mix, used, None if each.residual_share == 0.0 else went)
             predictions.append(Prediction(vectors, composition))
         return predictions
 
@@ -203,10 +203,8 @@ class LatentSemantic(Predictor):
         self._refuse_cut_off(cut_off_rows(weights, given.is_known))
         if self.residual_share is not None or self.solver != "direct":
             return super().fill(space, given, tol=tol)
-        course = fill_unknown(
-            weights, given.embedding, given.is_known, tol=tol, n_jobs=space.n_jobs
-        )
-        return Composition(PropagatedMix(space, self.weights_key, given), None, course)
+        went = fill_unknown(weights, given.embedding, given.is_known, tol=tol, n_jobs=space.n_jobs)
+        return Composition(PropagatedMix(space, self.weights_key, given), None, went)
 
     @staticmethod
     def _refuse_cut_off(rows: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from sklearn.linear_model import orthogonal_mp_gram
 
 from vecfill import checks
-from vecfill.method.blocks import row_blocks
+from vecfill.method.engine import row_blocks
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation, known_and_wanted

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from vecfill.method.blocks import row_blocks
+from vecfill.method.engine import row_blocks
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction

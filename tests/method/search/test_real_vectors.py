@@ -6,9 +6,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree as scipy_tree
 from scipy.spatial.distance import cdist
 
 from tests.conftest import DATA
-from vecfill.method.cells import cells_of
-from vecfill.method.neighbors import exact_neighbors
-from vecfill.method.tree import minimum_spanning_tree
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.neighbors import exact_neighbors
+from vecfill.method.search.tree import minimum_spanning_tree
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, diags_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, diags_array
 
 from vecfill._compiled import compiled
-from vecfill.method.krylov import less_weighted
+from vecfill.method.solve.factorisation import Factor
+from vecfill.method.solve.krylov import less_weighted
 
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""
@@ -173,8 +173,7 @@ class Multilevel:
                 break
             self.levels.append(Level(weights, diagonal, group))
             weights, diagonal = _coarser(weights, diagonal, group, n_groups)
-        system = csc_array(diags_array(diagonal) - weights)
-        self._coarsest = splu(system, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        self._coarsest = Factor(diags_array(diagonal) - weights, ordering="COLAMD")
 
     def smooth(self, right: np.ndarray, out: np.ndarray, depth: int = 0) -> None:
         """Write about the solution for a block of columns."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.cells import Cells
-from vecfill.method.distances import Rows
-from vecfill.method.neighbors import Neighbors
-from vecfill.method.tree_search import OutsideSearch, outside_search
+from vecfill.method.engine import Workers
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.distances import Rows
+from vecfill.method.search.neighbors import Neighbors
+from vecfill.method.search.tree_search import OutsideSearch, outside_search
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _who_searches(component: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def minimum_spanning_tree(
-    rows: Rows, neighbors: Neighbors, *, cells: Cells | None = None, n_jobs: int | None = None
+    rows: Rows, neighbors: Neighbors, *, cells: Cells | None = None, n_jobs: Workers = None
 ) -> Tree:
     """Return the exact Euclidean minimum spanning tree of distinct rows.
 
@@ -142,7 +143,7 @@ def minimum_spanning_tree(
 
     Examples
     --------
-    >>> from vecfill.method.neighbors import exact_neighbors
+    >>> from vecfill.method.search.neighbors import exact_neighbors
     >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> tree = minimum_spanning_tree(rows, exact_neighbors(rows, n_neighbors=1))
     >>> sorted(tree.squared.tolist())

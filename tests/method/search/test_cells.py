@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.method.search.test_neighbors import KINDS, awkward_rows, brute_force
 from tests.method.test_graph import edges_of
-from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
-from vecfill.method import cell_neighbors, graph, neighbors
-from vecfill.method.cell_search import radius_of
-from vecfill.method.cells import cells_of
+from vecfill.method import graph
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.neighbors import exact_neighbors
-from vecfill.method.tree import minimum_spanning_tree, tree_of_distances
+from vecfill.method.search import cell_neighbors, neighbors
+from vecfill.method.search.cell_search import radius_of
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.neighbors import exact_neighbors
+from vecfill.method.search.tree import minimum_spanning_tree, tree_of_distances
 
 
 def structured_rows(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:

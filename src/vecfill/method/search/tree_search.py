@@ -11,24 +11,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import issparse
 
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_search import Components, search_cells
-from vecfill.method.cells import MAX_WIDTH, Cells
-from vecfill.method.distances import (
-    DistanceBlock,
+from vecfill.method.engine import Workers, fill, parallel_map, row_blocks
+from vecfill.method.search.cell_search import Components, search_cells
+from vecfill.method.search.cells import MAX_WIDTH, Cells
+from vecfill.method.search.distances import (
     Lifted,
     Rows,
-    distances_from,
+    Targets,
+    as_targets,
     lifted,
     pair_distances,
     product_error,
 )
-from vecfill.method.neighbors import TILE, Neighbors, careful_blocks
-from vecfill.method.scans import scan_rows
+from vecfill.method.search.neighbors import TILE, Neighbors, careful_blocks
+from vecfill.method.search.scans import scan_rows
 
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
@@ -95,7 +96,7 @@ class OutsideSearch(ABC):
     """Looks for the nearest row of another component."""
 
     def __init__(
-        self, rows: Rows, lift: Lifted | None, row_at: np.ndarray, n_jobs: int | None
+        self, rows: Rows, lift: Lifted | None, row_at: np.ndarray, n_jobs: Workers
     ) -> None:
         self.rows = rows
         self.lift = lift
@@ -104,7 +105,7 @@ class OutsideSearch(ABC):
         self.place = np.empty(row_at.size, np.int32)
         self.place[row_at] = np.arange(row_at.size)
         self.n_jobs = n_jobs
-        self._block_of: DistanceBlock | None = None
+        self._targets: Targets | None = None
 
     def near(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
@@ -145,75 +146,98 @@ class OutsideSearch(ABC):
         """Return the first edge of each query among its candidates: other end and length."""
         index = np.empty(queries.size, np.int64)
         squared = np.empty(queries.size)
-
-        def decide(block: slice) -> None:
-            position, rank = np.nonzero(kept.indices[block] >= 0)
-            row = queries[block][position]
-            other = self.row_at[kept.indices[block][position, rank]]
-            length = pair_distances(self.rows, self.rows, row, other)
-            found = first_edges(position, row, other, length, block.stop - block.start)
-            index[block], squared[block] = found
-
-        parallel_map(decide, row_blocks(queries.size, DECIDED_AT_ONCE), n_jobs=self.n_jobs)
+        decide = partial(_decide, self.rows, self.row_at, queries, kept.indices)
+        blocks = row_blocks(queries.size, DECIDED_AT_ONCE)
+        fill([index, squared], decide, blocks, n_jobs=self.n_jobs)
         return index, squared
 
     def _carefully(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Search in 64 bits, looking at every candidate within the error."""
-        if self._block_of is None:
-            self._block_of = distances_from(self.rows)
-        block_of = self._block_of
-
-        def search(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            mine = queries[part]
-            squared, error = block_of(self.rows[mine])
-            squared[component[mine][:, None] == component] = np.inf
-            limit = np.minimum((squared + error).min(axis=1), bounds[part])
-            position, other = np.nonzero(squared - error <= limit[:, None])
-            row = mine[position]
-            length = pair_distances(self.rows, self.rows, row, other)
-            return first_edges(position, row, other, length, part.size)
-
+        if self._targets is None:
+            self._targets = as_targets(self.rows)
+        search = partial(_search_carefully, self._targets, component, queries, bounds)
         parts = careful_blocks(np.arange(queries.size), self.rows.shape[0])
         found = parallel_map(search, parts, n_jobs=self.n_jobs)
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def _decide(
+    rows: np.ndarray,
+    row_at: np.ndarray,
+    queries: np.ndarray,
+    candidates: np.ndarray,
+    block: slice,
+    index: np.ndarray,
+    squared: np.ndarray,
+) -> None:
+    """Write the first edge of some queries among their candidates: other end and length."""
+    position, rank = np.nonzero(candidates[block] >= 0)
+    row = queries[block][position]
+    other = row_at[candidates[block][position, rank]]
+    length = pair_distances(rows, rows, row, other)
+    index[:], squared[:] = first_edges(position, row, other, length, index.size)
+
+
+def _search_carefully(
+    targets: Targets,
+    component: np.ndarray,
+    queries: np.ndarray,
+    bounds: np.ndarray,
+    part: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    rows, mine = targets.targets, queries[part]
+    squared, error = targets.squared_from(rows[mine])
+    squared[component[mine][:, None] == component] = np.inf
+    limit = np.minimum((squared + error).min(axis=1), bounds[part])
+    position, other = np.nonzero(squared - error <= limit[:, None])
+    row = mine[position]
+    length = pair_distances(rows, rows, row, other)
+    return first_edges(position, row, other, length, part.size)
+
+
+def _search_tiles(
+    lift: Lifted,
+    theirs: np.ndarray,
+    queries: tuple[np.ndarray, int],
+    values: np.ndarray,
+    indices: np.ndarray,
+) -> None:
+    """Let queries at some places keep the best of the first rows; how many is given with them."""
+    places, n_targets = queries
+    swapped, mine = lift.swapped(places), theirs[places]
+    rows = np.arange(places.size, dtype=np.int32)
+    for block in row_blocks(n_targets, MAX_WIDTH):
+        products = swapped @ lift.points[block].T
+        scan_rows(products, rows, block.start, mine, theirs, values, indices)
+
+
 class TileSearch(OutsideSearch):
     """Searches all rows in tiles, those with the least reach first."""
 
-    def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: int | None) -> None:
+    def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: Workers) -> None:
         by_reach = np.argsort(reach, kind="stable")
         lift = None if issparse(rows) else lifted(rows, order=by_reach, n_jobs=n_jobs)
         super().__init__(rows, lift, by_reach, n_jobs)
         self.sorted_reach = reach[by_reach]
-        self.everyone = np.arange(by_reach.size, dtype=np.int32)
 
     def _search(self, places, bounds, theirs, kept):
-        lift, everyone = self.lift, self.everyone
-        assert lift is not None
-
-        def search(part: np.ndarray) -> None:
-            swapped, mine = lift.swapped(places[part]), theirs[places[part]]
-            n_targets = int(np.searchsorted(self.sorted_reach, bounds[part].max(), side="right"))
-            with kept.lists_of(part) as lists:
-                for block in row_blocks(n_targets, MAX_WIDTH):
-                    products = swapped @ lift.points[block].T
-                    rows = everyone[: part.size]
-                    scan_rows(products, rows, block.start, mine, theirs, *lists)
-
+        assert self.lift is not None
         order = np.argsort(bounds, kind="stable")
-        parts = [order[block] for block in row_blocks(order.size, TILE)]
-        parallel_map(search, parts, n_jobs=self.n_jobs)
+        blocks = row_blocks(order.size, TILE)
+        widest = np.array([bounds[order[block]].max() for block in blocks])
+        n_targets = np.searchsorted(self.sorted_reach, widest, side="right").tolist()
+        items = [(places[order[block]], n) for block, n in zip(blocks, n_targets, strict=True)]
+        with kept.lists_of(order) as lists:
+            search = partial(_search_tiles, self.lift, theirs)
+            fill(lists, search, blocks, items=items, n_jobs=self.n_jobs)
 
 
 class CellSearch(OutsideSearch):
     """Searches only cells that can hold a row of another component within the bound."""
 
-    def __init__(
-        self, rows: np.ndarray, reach: np.ndarray, cells: Cells, n_jobs: int | None
-    ) -> None:
+    def __init__(self, rows: np.ndarray, reach: np.ndarray, cells: Cells, n_jobs: Workers) -> None:
         super().__init__(rows, cells.lift, cells.order, n_jobs)
         self.cells = cells
         self.least_reach = np.minimum.reduceat(reach[cells.order], cells.starts[:-1])
@@ -250,7 +274,7 @@ class CellSearch(OutsideSearch):
 
 
 def outside_search(
-    rows: Rows, neighbors: Neighbors, cells: Cells | None, *, n_jobs: int | None
+    rows: Rows, neighbors: Neighbors, cells: Cells | None, *, n_jobs: Workers
 ) -> OutsideSearch:
     """Return the search for these rows: by cells if there are any, else by tiles."""
     if cells is None:

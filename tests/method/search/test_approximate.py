@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from tests.method.test_cells import structured_rows
-from tests.method.test_neighbors import KINDS, awkward_rows, brute_force
+from tests.method.search.test_cells import structured_rows
+from tests.method.search.test_neighbors import KINDS, awkward_rows, brute_force
 from vecfill import LatentSemanticImputer
-from vecfill.method import approximate, graph, neighbors
-from vecfill.method.cell_neighbors import empty_lists
-from vecfill.method.cells import cells_of
+from vecfill.method import graph
 from vecfill.method.graph import measured_neighbor_graphs, spanning_neighbor_graph
-from vecfill.method.neighbors import approximate_neighbors
+from vecfill.method.search import approximate, neighbors
+from vecfill.method.search.cell_neighbors import empty_lists
+from vecfill.method.search.cells import cells_of
+from vecfill.method.search.neighbors import approximate_neighbors
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,13 @@ for every rounding, so skipping a cell never loses a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from vecfill._blas import one_blas_thread
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.distances import Lifted, lifted
+from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.search.distances import Lifted, lifted
 
 ROUNDS = 6
 """Rounds of k-means: centres need only be good, not best."""
@@ -75,20 +76,33 @@ def _evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:
     return (np.arange(n_wanted) * n_rows) // n_wanted
 
 
-def _nearest_centres(points: np.ndarray, centres: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    nearest = np.empty(len(points), np.int64)
+def _nearest_centres(
+    rows: np.ndarray, centres: np.ndarray, n_jobs: Workers, *, middle: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the nearest centre of each row, less `middle` if the centres are centred there."""
+    nearest = np.empty(len(rows), np.int64)
     half_squares = 0.5 * np.einsum("ij,ij->i", centres, centres)
-
-    def assign(block: slice) -> None:
-        products = points[block] @ centres.T
-        products -= half_squares
-        nearest[block] = products.argmax(axis=1)
-
-    parallel_map(assign, row_blocks(len(points), MAX_WIDTH), n_jobs=n_jobs)
+    assign = partial(_assign, rows, middle, centres, half_squares)
+    fill([nearest], assign, row_blocks(len(rows), MAX_WIDTH), n_jobs=n_jobs)
     return nearest
 
 
-def _centres(sample: np.ndarray, n_cells: int, n_jobs: int | None) -> np.ndarray:
+def _assign(
+    rows: np.ndarray,
+    middle: np.ndarray | None,
+    centres: np.ndarray,
+    half_squares: np.ndarray,
+    block: slice,
+    nearest: np.ndarray,
+) -> None:
+    # Centred before they are cut to 32 bits: far from the origin nothing would be left.
+    points = rows[block] if middle is None else (rows[block] - middle).astype(np.float32)
+    products = points @ centres.T
+    products -= half_squares
+    nearest[:] = products.argmax(axis=1)
+
+
+def _centres(sample: np.ndarray, n_cells: int, n_jobs: Workers) -> np.ndarray:
     """Return centres by k-means from evenly spaced rows."""
     centres = sample[_evenly_spaced(len(sample), n_cells)].copy()
     for _ in range(ROUNDS):
@@ -143,8 +157,25 @@ def _limits(
     return np.nextafter(limits, np.float32(-np.inf), out=limits)
 
 
+def _set_leans(
+    points: np.ndarray,
+    starts: np.ndarray,
+    centre_columns: np.ndarray,
+    cells: slice,
+    out: np.ndarray,
+) -> None:
+    """Write the largest lean of a cell's rows to every other cell."""
+    cell = cells.start
+    leans = out[0]
+    leans[:] = -np.inf
+    for block in row_blocks(int(starts[cell + 1] - starts[cell]), MAX_WIDTH):
+        some = points[starts[cell] + block.start : starts[cell] + block.stop, :-2] @ centre_columns
+        some -= some[:, cell].copy()[:, None]
+        np.maximum(leans, some.max(axis=0), out=leans)
+
+
 @one_blas_thread()
-def cells_of(rows: np.ndarray, *, n_jobs: int | None = None) -> Cells:
+def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     """Group dense rows in about ``2 sqrt(n_rows)`` cells by k-means.
 
     Examples
@@ -156,37 +187,18 @@ def cells_of(rows: np.ndarray, *, n_jobs: int | None = None) -> Cells:
     n_rows, n_features = rows.shape
     n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
     sample = rows[_evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
-    # Centred before they are cut to 32 bits: far from the origin nothing would be left.
     middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     centres = _centres((sample - middle).astype(np.float32), n_cells, n_jobs)
     centres = centres[_by_place(centres)]
-
-    nearest = np.empty(n_rows, np.int64)
-
-    def assign(block: slice) -> None:
-        points = (rows[block] - middle).astype(np.float32)
-        nearest[block] = _nearest_centres(points, centres, 1)
-
-    parallel_map(assign, row_blocks(n_rows, MAX_WIDTH), n_jobs=n_jobs)
+    nearest = _nearest_centres(rows, centres, n_jobs, middle=middle)
     used, nearest = np.unique(nearest, return_inverse=True)
     centres = np.ascontiguousarray(centres[used])
     order = np.argsort(nearest, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(nearest))])
     lift = lifted(rows, order=order, centre=middle, n_jobs=n_jobs)
-
-    n_cells = used.size
-    centre_columns = np.ascontiguousarray(centres.T)
-    leans = np.empty((n_cells, n_cells), np.float32)
-
-    def lean(cell: int) -> None:
-        leans[cell] = -np.inf
-        for block in row_blocks(int(starts[cell + 1] - starts[cell]), MAX_WIDTH):
-            first = starts[cell] + block.start
-            some = lift.points[first : starts[cell] + block.stop, :n_features] @ centre_columns
-            some -= some[:, cell].copy()[:, None]
-            np.maximum(leans[cell], some.max(axis=0), out=leans[cell])
-
-    parallel_map(lean, range(n_cells), n_jobs=n_jobs)
+    leans = np.empty((used.size, used.size), np.float32)
+    lean = partial(_set_leans, lift.points, starts, np.ascontiguousarray(centres.T))
+    fill([leans], lean, row_blocks(used.size, 1), n_jobs=n_jobs)
     lengths = np.maximum.reduceat(lift.lengths, starts[:-1]) * (1.0 + 8 * UNIT)
     limits = _limits(leans, lengths, np.linalg.norm(centres.astype(np.float64), axis=1), n_features)
     gaps = _gaps(centres)

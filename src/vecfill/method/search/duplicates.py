@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from vecfill._compiled import compiled
-from vecfill.method.distances import Rows
+from vecfill.method.search.distances import Rows
 
 
 @dataclass(frozen=True)

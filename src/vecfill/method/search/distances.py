@@ -8,15 +8,16 @@ from the exact value, so a search that keeps the bound in mind misses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill._compiled import compiled
-from vecfill.method.blocks import parallel_map, row_blocks
+from vecfill.method.engine import Workers, fill, row_blocks
 
 SAFE_RANGE = 2.0**50
 """Largest value kept as it is: its square times a million columns is far from overflow."""
@@ -166,24 +167,32 @@ def lifted(
     order: np.ndarray | None = None,
     centre: np.ndarray | None = None,
     dtype: type = np.float32,
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> Lifted:
     """Lift dense rows, in another order if one is given, for products in `dtype`."""
     n_rows, n_features = rows.shape
     middle = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype) if centre is None else centre
     points = np.empty((n_rows, n_features + 2), dtype)
     half_squares = np.empty(n_rows)
+    lift = partial(_lift, rows, order, middle)
+    fill([points, half_squares], lift, row_blocks(n_rows, 4096), n_jobs=n_jobs)
+    return Lifted(points, half_squares)
 
-    def lift(block: slice) -> None:
-        centred = points[block, :-2]
-        some = rows[block] if order is None else rows[order[block]]
-        np.subtract(some, middle, out=centred, casting="same_kind")
-        half_squares[block] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
 
-    parallel_map(lift, row_blocks(n_rows, 4096), n_jobs=n_jobs)
+def _lift(
+    rows: np.ndarray,
+    order: np.ndarray | None,
+    middle: np.ndarray,
+    block: slice,
+    points: np.ndarray,
+    half_squares: np.ndarray,
+) -> None:
+    centred = points[:, :-2]
+    some = rows[block] if order is None else rows[order[block]]
+    np.subtract(some, middle, out=centred, casting="same_kind")
+    half_squares[:] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
     points[:, -2] = -half_squares
     points[:, -1] = 1.0
-    return Lifted(points, half_squares)
 
 
 def product_error(n_features: int, dtype: type) -> tuple[float, float]:
@@ -205,56 +214,63 @@ def product_error(n_features: int, dtype: type) -> tuple[float, float]:
     return (6 * n_features + 32) * 1.02 * unit, 8 * n_features * float(np.finfo(dtype).tiny)
 
 
-DistanceBlock = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
+class Targets(ABC):
+    """Rows that others are compared with, all at once, in 64 bits."""
 
+    def __init__(self, targets: Rows) -> None:
+        self.targets = targets
+        self.errors = product_error(targets.shape[1], np.float64)
 
-def distances_from(targets: Rows) -> DistanceBlock:
-    """Return a function from some rows to their squared distances from all `targets`.
-
-    It gives a dense block of 64-bit values and a block of bounds on their error.
-
-    Examples
-    --------
-    >>> squared, error = distances_from(np.array([[0.0], [2.0]]))(np.array([[1.0]]))
-    >>> squared
-    array([[1., 1.]])
-    """
-    relative, absolute = product_error(targets.shape[1], np.float64)
-    products_of = _sparse_products(targets) if issparse(targets) else _dense_products(targets)
-
-    def block(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        products, both = products_of(rows)
+    def squared_from(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the squared distances of some rows from all targets, and bounds on their error."""
+        products, both = self._products(rows)
+        relative, absolute = self.errors
         return 2.0 * (both - products), relative * both + absolute
 
-    return block
+    @abstractmethod
+    def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return products with all targets, and the sums of the half squared lengths."""
 
 
-def _sparse_products(targets: csr_array) -> Callable[[Rows], tuple[np.ndarray, np.ndarray]]:
-    """Return products with all targets, and the sums of the half squared lengths."""
-    matrix = targets.astype(np.float64)
-    half_squares = 0.5 * np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+class SparseTargets(Targets):
+    """Sparse rows, multiplied as sparse matrices."""
 
-    def products_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    def __init__(self, targets: csr_array) -> None:
+        super().__init__(targets)
+        self.matrix = targets.astype(np.float64)
+        self.half_squares = 0.5 * np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel()
+
+    def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         rows = rows.astype(np.float64)
         halves = 0.5 * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        return (rows @ matrix.T).toarray(), halves[:, None] + half_squares
-
-    return products_of
+        return (rows @ self.matrix.T).toarray(), halves[:, None] + self.half_squares
 
 
-def _dense_products(targets: np.ndarray) -> Callable[[Rows], tuple[np.ndarray, np.ndarray]]:
-    """Return the same for dense targets; a few at a time are widened, to save memory."""
-    centre = targets.mean(axis=0, dtype=np.float64)
-    parts = row_blocks(len(targets), TARGETS_WIDENED)
+class DenseTargets(Targets):
+    """Dense rows; a few at a time are widened, to save memory."""
 
-    def products_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        rows = rows - centre
+    def __init__(self, targets: np.ndarray) -> None:
+        super().__init__(targets)
+        self.centre = targets.mean(axis=0, dtype=np.float64)
+
+    def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        rows = rows - self.centre
         halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
-        products, both = np.empty((2, len(rows), len(targets)))
-        for part in parts:
-            some = targets[part] - centre
+        products, both = np.empty((2, len(rows), len(self.targets)))
+        for part in row_blocks(len(self.targets), TARGETS_WIDENED):
+            some = self.targets[part] - self.centre
             np.matmul(rows, some.T, out=products[:, part])
             both[:, part] = halves[:, None] + 0.5 * np.einsum("ij,ij->i", some, some)
         return products, both
 
-    return products_of
+
+def as_targets(rows: Rows) -> Targets:
+    """Return rows that others can be compared with, dense or sparse.
+
+    Examples
+    --------
+    >>> squared, error = as_targets(np.array([[0.0], [2.0]])).squared_from(np.array([[1.0]]))
+    >>> squared
+    array([[1., 1.]])
+    """
+    return SparseTargets(rows) if issparse(rows) else DenseTargets(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.distances import squared_distance
+from vecfill.method.search.distances import squared_distance
 
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""
@@ -103,13 +103,17 @@ def merge_lists(values, indices, other_values, other_indices):
 
 
 @compiled
-def rank_exactly(rows, first, last, indices, squared):
-    """Compute exact distances of listed candidates and sort each list by (distance, index)."""
-    n_listed = indices.shape[1]
-    for row in range(first, last):
+def rank_exactly(rows, first, indices, squared):
+    """Compute exact distances of listed candidates and sort each list by (distance, index).
+
+    The lists are those of the rows from `first` on.
+    """
+    n_rows, n_listed = indices.shape
+    for row in range(n_rows):
+        mine = rows[first + row]
         for rank in range(n_listed):
             index = indices[row, rank]
-            value = np.inf if index < 0 else squared_distance(rows[row], rows[index])
+            value = np.inf if index < 0 else squared_distance(mine, rows[index])
             place = rank
             while place > 0 and (
                 squared[row, place - 1] > value

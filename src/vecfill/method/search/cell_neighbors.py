@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill.method.cell_search import search_cells
-from vecfill.method.cells import Cells
+from vecfill.method.engine import Workers
+from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cells import Cells
 
 N_FIRST = 8
 """Cells met before any bound is asked for: a radius must come from somewhere."""
@@ -23,7 +24,7 @@ def empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
     return values, np.full((n_rows, n_listed), -1, np.int32)
 
 
-def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: int | None = None) -> float:
+def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: Workers = None) -> float:
     """Return about the share of all pairs that a search by cells would look at.
 
     A few cells search and are measured; what they find is thrown away.
@@ -37,7 +38,7 @@ def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: int | None = None) ->
 
 
 def candidates_by_cells(
-    cells: Cells, n_listed: int, *, n_jobs: int | None = None
+    cells: Cells, n_listed: int, *, n_jobs: Workers = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_listed` largest products of each position, and the positions they are of.
 
@@ -48,7 +49,7 @@ def candidates_by_cells(
 
 
 def _searched(
-    cells: Cells, positions: np.ndarray, n_listed: int, n_jobs: int | None
+    cells: Cells, positions: np.ndarray, n_listed: int, n_jobs: Workers
 ) -> tuple[tuple[np.ndarray, np.ndarray], int]:
     """Return the candidates of these positions, and how many pairs were looked at."""
     lists = empty_lists(positions.size, n_listed)

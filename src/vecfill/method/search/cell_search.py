@@ -9,13 +9,14 @@ threads that came back to Python for every product would spend their time waitin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from vecfill._compiled import compiled
-from vecfill.method.blocks import n_threads, parallel_map, row_blocks
-from vecfill.method.cells import UNIT, Cells
-from vecfill.method.scans import scan_columns
+from vecfill.method.engine import Workers, fill, n_workers, row_blocks
+from vecfill.method.search.cells import UNIT, Cells
+from vecfill.method.search.scans import scan_columns
 
 QUERIES = 1024
 """Most rows of a cell that search together."""
@@ -269,7 +270,7 @@ def search_cells(
     n_next: int,
     ring: tuple[float, float] = (0.0, np.inf),
     components: Components | None = None,
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> int:
     """Let rows at ascending positions keep the best of all others; return the pairs that took.
 
@@ -279,13 +280,32 @@ def search_cells(
     """
     groups = _groups(cells, positions)
     some = components or _everyone(cells, positions.size)
+    size = max(1, len(groups) // (JOBS_PER_THREAD * n_workers(n_jobs)))
+    parts = [groups[block] for block in row_blocks(len(groups), size)]
+    blocks = [slice(int(part[0, 1]), int(part[-1, 2])) for part in parts]
+    # Groups are numbered from where their own block of queries begins.
+    items = [
+        (part - [0, block.start, block.start], positions[block], some.errors[block])
+        for part, block in zip(parts, blocks, strict=True)
+    ]
+    others = (some.theirs, some.only, some.least_reach)
+    search = partial(_search_block, cells, others, ring, (n_first, n_next))
+    return sum(fill([some.bounds, *lists], search, blocks, items=items, n_jobs=n_jobs))
 
-    def search(block: slice) -> int:
-        return _search_groups(
-            cells.lift.points, cells.starts, cells.centres, cells.gaps, cells.limits,
-            cells.nearest, cells.diameter, groups[block], positions, some.theirs, some.only,
-            some.least_reach, ring, some.errors, some.bounds, n_first, n_next, *lists,
-        )  # fmt: skip
 
-    size = max(1, len(groups) // (JOBS_PER_THREAD * n_threads(n_jobs)))
-    return sum(parallel_map(search, row_blocks(len(groups), size), n_jobs=n_jobs))
+def _search_block(
+    cells: Cells,
+    others: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ring: tuple[float, float],
+    n_met_at_once: tuple[int, int],
+    queries: tuple[np.ndarray, np.ndarray, np.ndarray],
+    bounds: np.ndarray,
+    values: np.ndarray,
+    indices: np.ndarray,
+) -> int:
+    groups, positions, errors = queries
+    return _search_groups(
+        cells.lift.points, cells.starts, cells.centres, cells.gaps, cells.limits,
+        cells.nearest, cells.diameter, groups, positions, *others, ring, errors,
+        bounds, *n_met_at_once, values, indices,
+    )  # fmt: skip

@@ -10,26 +10,27 @@ the error looked at. So the result is that of brute force, ties broken by row nu
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill.method.approximate import ENOUGH_RECALL, approximate_candidates
-from vecfill.method.blocks import n_threads, parallel_map, row_blocks
-from vecfill.method.cell_neighbors import candidates_by_cells, share_of_pairs
-from vecfill.method.cells import Cells
-from vecfill.method.distances import (
+from vecfill.method.engine import Workers, fill, n_workers, parallel_map, row_blocks
+from vecfill.method.search.approximate import ENOUGH_RECALL, approximate_candidates
+from vecfill.method.search.cell_neighbors import candidates_by_cells, share_of_pairs
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.distances import (
     Lifted,
     Rows,
-    distances_from,
+    Targets,
+    as_targets,
     lifted,
     pair_distances,
     product_error,
 )
-from vecfill.method.scans import merge_lists, rank_exactly, scan_columns, scan_rows
+from vecfill.method.search.scans import merge_lists, rank_exactly, scan_columns, scan_rows
 
 logger = logging.getLogger(__name__)
 
@@ -64,40 +65,48 @@ class Neighbors:
 
 
 def _candidates_by_tiles(
-    lift: Lifted, n_listed: int, n_jobs: int | None
+    lift: Lifted, n_listed: int, n_jobs: Workers
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_listed` largest products of each row, and of which rows they are."""
-    n_rows = len(lift.points)
-    # Later blocks meet more partners: first come, longest work.
-    column_blocks = iter(row_blocks(n_rows, TILE)[::-1])
-    lock = threading.Lock()
-
-    def next_block() -> slice | None:
-        with lock:
-            return next(column_blocks, None)
-
-    def work(_: int) -> tuple[np.ndarray, np.ndarray]:
-        values = np.full((n_rows, n_listed), -np.inf, lift.points.dtype)
-        indices = np.full((n_rows, n_listed), -1, np.int32)
-        buffer = np.empty(TILE * TILE, lift.points.dtype)
-        everyone = np.arange(n_rows, dtype=np.int32)
-        while (columns := next_block()) is not None:
-            swapped = lift.swapped(columns).T
-            width = columns.stop - columns.start
-            for rows in row_blocks(columns.stop, TILE):
-                height = rows.stop - rows.start
-                products = buffer[: height * width].reshape(height, width)
-                np.matmul(lift.points[rows], swapped, out=products)
-                lists = (everyone, everyone, values, indices)
-                scan_rows(products, everyone[rows], columns.start, *lists)
-                if rows.start != columns.start:
-                    scan_columns(products, rows.start, everyone[columns], *lists)
-        return values, indices
-
-    n_workers = min(n_threads(n_jobs), -(-n_rows // TILE))
-    (values, indices), *others = parallel_map(work, range(n_workers), n_jobs=n_jobs)
+    blocks = row_blocks(len(lift.points), TILE)
+    shares = _even_shares(blocks, min(n_workers(n_jobs), len(blocks)))
+    (values, indices), *others = parallel_map(
+        partial(_best_of_tiles, lift, n_listed), shares, n_jobs=n_jobs
+    )
     for other in others:
         merge_lists(values, indices, *other)
+    return values, indices
+
+
+def _even_shares(blocks: list[slice], n_shares: int) -> list[list[slice]]:
+    """Deal blocks out, back and forth: each meets all blocks before it, so later ones cost more."""
+    shares: list[list[slice]] = [[] for _ in range(n_shares)]
+    for place, block in enumerate(reversed(blocks)):
+        turn, seat = divmod(place, n_shares)
+        shares[seat if turn % 2 == 0 else n_shares - 1 - seat].append(block)
+    return shares
+
+
+def _best_of_tiles(
+    lift: Lifted, n_listed: int, column_blocks: list[slice]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Let some blocks of rows meet all rows up to themselves; return what each row keeps."""
+    n_rows = len(lift.points)
+    values = np.full((n_rows, n_listed), -np.inf, lift.points.dtype)
+    indices = np.full((n_rows, n_listed), -1, np.int32)
+    buffer = np.empty(TILE * TILE, lift.points.dtype)
+    everyone = np.arange(n_rows, dtype=np.int32)
+    lists = (everyone, everyone, values, indices)
+    for columns in column_blocks:
+        swapped = lift.swapped(columns).T
+        width = columns.stop - columns.start
+        for rows in row_blocks(columns.stop, TILE):
+            height = rows.stop - rows.start
+            products = buffer[: height * width].reshape(height, width)
+            np.matmul(lift.points[rows], swapped, out=products)
+            scan_rows(products, everyone[rows], columns.start, *lists)
+            if rows.start != columns.start:
+                scan_columns(products, rows.start, everyone[columns], *lists)
     return values, indices
 
 
@@ -124,29 +133,32 @@ def _careful_neighbors(
     n_listed: int,
     *,
     skip_self: bool,
-    n_jobs: int | None,
+    n_jobs: Workers,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the exact lists of `some` rows, looking at every candidate within the error."""
-    block_of = distances_from(targets)
-
-    def search(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        squared, error = block_of(rows[part])
-        if skip_self:
-            squared[np.arange(part.size), part] = np.inf
-        nth_at_most = np.partition(squared + error, n_listed - 1, axis=1)[:, n_listed - 1]
-        position, index = np.nonzero(squared - error <= nth_at_most[:, None])
-        exact = pair_distances(rows, targets, part[position], index)
-        order = np.lexsort((index, exact, position))
-        starts = np.searchsorted(position, np.arange(part.size))
-        chosen = order[starts[:, None] + np.arange(n_listed)]
-        return index[chosen].astype(np.int32), exact[chosen]
-
+    options = {"n_listed": n_listed, "skip_self": skip_self}
+    search = partial(_search_carefully, rows, as_targets(targets), **options)
     found = parallel_map(search, careful_blocks(some, targets.shape[0]), n_jobs=n_jobs)
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def _search_carefully(
+    rows: Rows, targets: Targets, part: np.ndarray, *, n_listed: int, skip_self: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    squared, error = targets.squared_from(rows[part])
+    if skip_self:
+        squared[np.arange(part.size), part] = np.inf
+    nth_at_most = np.partition(squared + error, n_listed - 1, axis=1)[:, n_listed - 1]
+    position, index = np.nonzero(squared - error <= nth_at_most[:, None])
+    exact = pair_distances(rows, targets.targets, part[position], index)
+    order = np.lexsort((index, exact, position))
+    starts = np.searchsorted(position, np.arange(part.size))
+    chosen = order[starts[:, None] + np.arange(n_listed)]
+    return index[chosen].astype(np.int32), exact[chosen]
+
+
 def _candidates(
-    rows: np.ndarray, cells: Cells | None, n_listed: int, n_jobs: int | None
+    rows: np.ndarray, cells: Cells | None, n_listed: int, n_jobs: Workers
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return candidates for each row, and how near a row must be to be missing from them."""
     if cells is None:
@@ -172,15 +184,16 @@ def _by_row(cells: Cells, positions: np.ndarray) -> np.ndarray:
     return indices
 
 
-def _ranked(rows: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _ranked(rows: np.ndarray, indices: np.ndarray, n_jobs: Workers) -> np.ndarray:
     """Sort each list by exact distance, in place; return the squared distances."""
     squared = np.empty(indices.shape)
-    parallel_map(
-        lambda block: rank_exactly(rows, block.start, block.stop, indices, squared),
-        row_blocks(len(rows), TILE),
-        n_jobs=n_jobs,
-    )
+    blocks = row_blocks(len(rows), TILE)
+    fill([indices, squared], partial(_rank_block, rows), blocks, n_jobs=n_jobs)
     return squared
+
+
+def _rank_block(rows: np.ndarray, block: slice, indices: np.ndarray, squared: np.ndarray) -> None:
+    rank_exactly(rows, block.start, indices, squared)
 
 
 def exact_neighbors(
@@ -189,7 +202,7 @@ def exact_neighbors(
     n_neighbors: int,
     slack: int = 8,
     cells: Cells | None = None,
-    n_jobs: int | None = None,
+    n_jobs: Workers = None,
 ) -> Neighbors:
     """Return the `n_neighbors` nearest rows of each row, and up to `slack` near ones more.
 
@@ -230,7 +243,7 @@ def exact_neighbors(
 
 
 def approximate_neighbors(
-    rows: np.ndarray, *, n_neighbors: int, slack: int = 24, cells: Cells, n_jobs: int | None = None
+    rows: np.ndarray, *, n_neighbors: int, slack: int = 24, cells: Cells, n_jobs: Workers = None
 ) -> Neighbors:
     """Return about the nearest rows of each row; `recall` says how many of the true ones.
 
@@ -240,7 +253,7 @@ def approximate_neighbors(
 
     Examples
     --------
-    >>> from vecfill.method.cells import cells_of
+    >>> from vecfill.method.search.cells import cells_of
     >>> rows = np.arange(300.0)[:, None]
     >>> found = approximate_neighbors(rows, n_neighbors=2, cells=cells_of(rows))
     >>> found.indices[9, :2], found.recall
@@ -264,7 +277,7 @@ def approximate_neighbors(
     return Neighbors(indices, squared, squared[:, -1].copy(), recall)
 
 
-def prefers_approximate(cells: Cells, n_neighbors: int, *, n_jobs: int | None = None) -> bool:
+def prefers_approximate(cells: Cells, n_neighbors: int, *, n_jobs: Workers = None) -> bool:
     """Tell whether an exact search would take minutes, by how well cells prune these rows."""
     n_rows, n_features = cells.order.size, cells.lift.n_features
     if 0.5 * n_rows**2 * n_features <= MOST_EXACT_WORK:
@@ -300,7 +313,7 @@ def _nearest_fitted(indices: np.ndarray, squared: np.ndarray, n_fitted: int) -> 
 
 
 def nearest_fitted(
-    rows: Rows, fitted: Rows, *, n_neighbors: int, n_jobs: int | None = None
+    rows: Rows, fitted: Rows, *, n_neighbors: int, n_jobs: Workers = None
 ) -> NearestFitted:
     """Return the exact `n_neighbors` nearest fitted rows of each new row, ties by row number.
 

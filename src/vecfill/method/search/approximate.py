@@ -10,15 +10,16 @@ before and writes new ones, so the result is the same for any number of threads.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import numpy as np
 
 from vecfill._compiled import compiled, compiled_in_any_order
-from vecfill.method.blocks import parallel_map, row_blocks
-from vecfill.method.cell_neighbors import empty_lists
-from vecfill.method.cell_search import search_cells
-from vecfill.method.cells import Cells
-from vecfill.method.scans import merge_lists, push
+from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.search.cell_neighbors import empty_lists
+from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cells import Cells
+from vecfill.method.search.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
 
@@ -66,12 +67,15 @@ def _listed_by(indices):
 
 
 @compiled
-def _improve(points, first, last, old, listed_by, counts, values, indices):
-    """Offer each row the neighbours of those it lists and of those that list it."""
+def _improve(points, old, listed_by, counts, first, values, indices):
+    """Offer rows the neighbours of those they list and of those that list them.
+
+    The lists to improve are those of the rows from `first` on.
+    """
     n_rows, n_listed = old.shape[0], old.shape[1]
     last_offered = np.full(n_rows, -1, np.int32)
-    for position in range(first, last):
-        kept, kept_indices = values[position], indices[position]
+    for position in range(first, first + len(values)):
+        kept, kept_indices = values[position - first], indices[position - first]
         last_offered[position] = position
         for rank in range(n_listed):
             if old[position, rank] >= 0:
@@ -95,7 +99,7 @@ def _meet_ring(
     cells: Cells,
     ring: tuple[float, float],
     lists: tuple[np.ndarray, np.ndarray],
-    n_jobs: int | None,
+    n_jobs: Workers,
 ) -> None:
     """Compare each row with the cells around its own that begin within a ring, counted in rows."""
     positions = np.arange(cells.order.size, dtype=np.int32)
@@ -103,16 +107,23 @@ def _meet_ring(
     search_cells(cells, positions, lists, **options, n_jobs=n_jobs)
 
 
-def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: int | None) -> None:
+def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: Workers) -> None:
     """Improve all lists by neighbours of neighbours, as the lists were before the pass."""
     old = indices.copy()
-    listed_by, counts = _listed_by(old)
+    improve = partial(_improve_block, cells.lift.points, old, *_listed_by(old))
+    fill([values, indices], improve, row_blocks(len(old), ROWS_PER_JOB), n_jobs=n_jobs)
 
-    def improve(block: slice) -> None:
-        lists = (old, listed_by, counts, values, indices)
-        _improve(cells.lift.points, block.start, block.stop, *lists)
 
-    parallel_map(improve, row_blocks(len(old), ROWS_PER_JOB), n_jobs=n_jobs)
+def _improve_block(
+    points: np.ndarray,
+    old: np.ndarray,
+    listed_by: np.ndarray,
+    counts: np.ndarray,
+    block: slice,
+    values: np.ndarray,
+    indices: np.ndarray,
+) -> None:
+    _improve(points, old, listed_by, counts, block.start, values, indices)
 
 
 def _recall(indices: np.ndarray, sample: np.ndarray, truth: np.ndarray) -> float:
@@ -122,7 +133,7 @@ def _recall(indices: np.ndarray, sample: np.ndarray, truth: np.ndarray) -> float
 
 
 def approximate_candidates(
-    cells: Cells, n_listed: int, sample: np.ndarray, truth: np.ndarray, *, n_jobs: int | None = None
+    cells: Cells, n_listed: int, sample: np.ndarray, truth: np.ndarray, *, n_jobs: Workers = None
 ) -> tuple[np.ndarray, float]:
     """Return about the nearest positions of each position, and the share of true ones found.
 

@@ -1,0 +1,8 @@
+"""Linear systems: the vectors of the unknown rows, and the weights of one row.
+
+- `least_squares`: one row's weights on its neighbours, a small non-negative problem
+- `factorisation`: a sparse factor that is kept, and a forecast of how much it would fill up
+- `krylov`: iteration for a block of columns, with plain sweeps as the preconditioner
+- `multilevel`: a better preconditioner, for systems in which few rows are known
+- `system`: the equations of the unknown rows, solved by whichever of these is quickest
+"""

@@ -1,0 +1,344 @@
+"""The equations of the unknown rows, solved by whichever way is quickest.
+
+The vectors of the unknown rows satisfy ``(I - W_qq) Y_q = W_qp Y_p``: weights on unknown rows on
+the left, weights on known rows times known vectors on the right. A small system is factored. A
+larger one is iterated with plain sweeps; if the first columns show that this is slow, because few
+rows are known, it is factored after all where the factor stays thin, else iterated with coarser
+levels. What was built for one right side is kept for the next. What is chosen depends on the
+equations and on this right side alone, never on what was solved before, so neither do the bits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
+
+from vecfill._blas import one_blas_thread
+from vecfill._types import KnownMask
+from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
+from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
+from vecfill.method.solve.multilevel import Multilevel
+
+logger = logging.getLogger(__name__)
+
+RESIDUAL_TOL = 1e-8
+"""Relative residual that every column must reach, computed afresh and not by recurrence."""
+
+MOST_ROWS_FACTORED = 3000
+"""Below this a sparse factorisation is always quick; above it may fill up."""
+
+MOST_FILL = 20.0
+"""A factor with more entries than this times those of the system is slower than iterating."""
+
+N_COLUMNS = 16
+"""Columns solved together: a cache line per row in 32 bits."""
+
+PILOT_ITER = 40
+"""Iterations with plain sweeps after which the system counts as hard: few rows are known."""
+
+MAX_KRYLOV = 3000
+
+Went = tuple[int, float]
+"""How a block of columns went: iterations, and the largest relative residual."""
+
+
+def split_weights(weights: csr_array, is_known: KnownMask) -> tuple[csr_array, csr_array]:
+    """Return the unknown rows of the weights: their columns on known and on unknown rows.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0, 1.0], [0.5, 0.5]]))
+    >>> on_known, on_unknown = split_weights(weights, np.array([True, False]))
+    >>> on_known.toarray(), on_unknown.toarray()
+    (array([[0.5]]), array([[0.5]]))
+    """
+    unknown_rows = weights[np.flatnonzero(~is_known)]
+    on_known = csr_array(unknown_rows[:, np.flatnonzero(is_known)])
+    return on_known, csr_array(unknown_rows[:, np.flatnonzero(~is_known)])
+
+
+def cut_off_rows(weights: csr_array, is_known: KnownMask) -> np.ndarray:
+    """Return the unknown rows that no positive weights connect to a known one.
+
+    Nothing determines their vectors: the equations have no single solution.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0, 1.0, 0], [0, 0, 1.0], [0, 1.0, 0]]))
+    >>> cut_off_rows(weights, np.array([True, False, False]))
+    array([1, 2])
+    """
+    n_rows = is_known.size
+    entry = weights.tocoo()
+    is_link = entry.data > 0
+    known = np.flatnonzero(is_known)
+    # What reaches a known row is what can be reached against the arrows from a new node that
+    # leads to all known rows.
+    tail = np.concatenate([entry.col[is_link], np.full(known.size, n_rows)])
+    head = np.concatenate([entry.row[is_link], known])
+    backwards = csr_array((np.ones(tail.size), (tail, head)), (n_rows + 1, n_rows + 1))
+    reached = breadth_first_order(backwards, n_rows, return_predecessors=False)
+    is_cut_off = np.ones(n_rows + 1, np.bool_)
+    is_cut_off[reached] = False
+    return np.flatnonzero(is_cut_off[:n_rows] & ~is_known)
+
+
+@runtime_checkable
+class Sides(Protocol):
+    """Turns a few columns of what is given into right sides and a start for the iteration."""
+
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return right sides, in 64 bits and in the order of the equations, and a start."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownSides:
+    """Right sides from known vectors, in the unknown rows' equations."""
+
+    on_known: csr_array
+    is_known: np.ndarray
+
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the known vectors' part in each unknown row, and their mean as a start."""
+        known = columns[self.is_known].astype(np.float64)
+        start = np.repeat(known.mean(axis=0, keepdims=True), self.on_known.shape[0], axis=0)
+        return self.on_known @ known, start
+
+
+@dataclass(frozen=True)
+class GivenSides:
+    """Right sides as they are, put in the order of the equations."""
+
+    order: np.ndarray
+
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the right sides, and the same as a start."""
+        right = columns[self.order].astype(np.float64)
+        return right, right.copy()
+
+
+def _relative_residual(weights: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
+    rest = np.linalg.norm(right - vectors + weights @ vectors, axis=0)
+    scale = np.maximum(np.linalg.norm(right, axis=0), np.finfo(np.float64).tiny)
+    return float((rest / scale).max(initial=0.0))
+
+
+def _solve_by_factor(
+    weights: csr_array,
+    factor: Factor,
+    sides: Sides,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+) -> Went:
+    """Write the solution for a few columns into `rows` of `out`."""
+    right, _ = sides.of(columns)
+    found = factor.solve(right)
+    out[rows] = found
+    return 0, _relative_residual(weights, right, found)
+
+
+def _solve_by_iteration(
+    weights: csr_array,
+    precondition: Preconditioner,
+    limits: tuple[float, int],
+    sides: Sides,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+) -> Went:
+    """Write the same by iteration, up to the tolerance and number of steps that `limits` are."""
+    tol, max_iter = limits
+    right, found = sides.of(columns)
+    went = solve_columns(weights, right, found, precondition, tol=tol, max_iter=max_iter)
+    out[rows] = found
+    return went
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is given and where the solution goes, column by column."""
+
+    sides: Sides
+    given: np.ndarray
+    out: np.ndarray
+    rows: np.ndarray
+    n_jobs: Workers
+
+    def run(self, solve: Callable[..., Went], blocks: list[slice]) -> list[Went]:
+        columns = [self.given[:, block] for block in blocks]
+        solve = partial(solve, self.sides, self.rows)
+        return fill([self.out], solve, blocks, items=columns, axis=1, n_jobs=self.n_jobs)
+
+
+class _Equations:
+    """``(I - W) Y = B`` for one W, and whatever was built to solve it."""
+
+    def __init__(self, weights: csr_array, transposed_of: _Equations | None = None) -> None:
+        self.weights = weights
+        self._other = transposed_of
+
+    @cached_property
+    def factor(self) -> Factor:
+        return self._other.factor.transposed() if self._other else factor_of(self.weights)
+
+    @cached_property
+    def fill(self) -> float:
+        return self._other.fill if self._other else expected_fill(self.weights)
+
+    @cached_property
+    def sweep(self) -> GaussSeidel:
+        return GaussSeidel(self.weights)
+
+    @cached_property
+    def levels(self) -> Multilevel:
+        return Multilevel(self.weights)
+
+    def _factoring(self) -> Callable[..., Went]:
+        return partial(_solve_by_factor, self.weights, self.factor)
+
+    def _iterating(
+        self, precondition: Preconditioner, tol: float, max_iter: int
+    ) -> Callable[..., Went]:
+        return partial(_solve_by_iteration, self.weights, precondition, (tol, max_iter))
+
+    @one_blas_thread()
+    def solve(self, task: _Task, tol: float) -> Went:
+        """Solve all columns; return the iterations and the largest relative residual."""
+        blocks = row_blocks(task.given.shape[1], N_COLUMNS)
+        if self.weights.shape[0] <= MOST_ROWS_FACTORED:
+            went = task.run(self._factoring(), blocks)
+        else:
+            went = self._solve_large(task, blocks, tol)
+        return max((n for n, _ in went), default=0), max((r for _, r in went), default=0.0)
+
+    def _solve_large(self, task: _Task, blocks: list[slice], tol: float) -> list[Went]:
+        """Solve all blocks of columns by what the first block shows to be quickest."""
+        pilot = task.run(self._iterating(self.sweep, tol, PILOT_ITER), blocks[:1])
+        if all(residual <= tol for _, residual in pilot):
+            went = pilot + task.run(self._iterating(self.sweep, tol, MAX_KRYLOV), blocks[1:])
+        else:
+            logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
+            is_thin = self.fill <= MOST_FILL
+            solve = self._factoring() if is_thin else self._iterating(self.levels, tol, MAX_KRYLOV)
+            went = task.run(solve, blocks)
+        stalled = [place for place, (_, residual) in enumerate(went) if not residual <= tol]
+        if stalled:
+            # A factorisation may cost much memory, but it never stalls.
+            again = task.run(self._factoring(), [blocks[place] for place in stalled])
+            for place, (_, residual) in zip(stalled, again, strict=True):
+                went[place] = (went[place][0], residual)
+        return went
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The solution for some right sides, and how it was reached."""
+
+    vectors: np.ndarray
+    """(n_unknown, n_columns), in 64 bits."""
+    n_iter: int
+    """Iterations; 0 for a factorisation."""
+    residual: float
+    """The largest relative residual of a column."""
+
+
+class UnknownSystem:
+    """The equations of the unknown rows, for any number of right sides.
+
+    Every unknown row must reach a known one (see `cut_off_rows`), else there is no single
+    solution. A factor, if one is computed, is kept, and serves transposed systems too.
+
+    Examples
+    --------
+    A row between two known ones, at a quarter of the way:
+
+    >>> weights = csr_array(np.array([[1, 0, 0], [0.75, 0, 0.25], [0, 0, 1]]))
+    >>> system = UnknownSystem(weights, np.array([True, False, True]))
+    >>> system.solve(np.array([[0.75 * 0.0 + 0.25 * 4.0]])).vectors
+    array([[1.]])
+    >>> system.known_shares(np.array([0]))
+    array([[0.75, 0.25]])
+    """
+
+    def __init__(self, weights: csr_array, is_known: KnownMask) -> None:
+        on_known, on_unknown = split_weights(weights, is_known)
+        # Neighbours near each other in memory: sweeps take half the time.
+        order = reverse_cuthill_mckee(on_unknown)
+        self.n_unknown, self.n_known = on_known.shape
+        self._order = order
+        self._is_known = is_known
+        self._on_known = csr_array(on_known[order])
+        self._equations = _Equations(csr_array(on_unknown[order][:, order]))
+
+    @cached_property
+    def _transposed(self) -> _Equations:
+        return _Equations(csr_array(self._equations.weights.T), self._equations)
+
+    def solve(
+        self, right: np.ndarray, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
+    ) -> Solution:
+        """Return the solution for right sides given as columns, a row for each unknown row."""
+        return self._solution(self._equations, right, tol, n_jobs)
+
+    def solve_transposed(
+        self, right: np.ndarray, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
+    ) -> Solution:
+        """Return the solution of the transposed equations, ``(I - W_qq^T) Y = right``.
+
+        For a column that is 1 at one unknown row and 0 elsewhere, it says how often a walk that
+        starts there visits each unknown row before it ends at a known one.
+        """
+        return self._solution(self._transposed, right, tol, n_jobs)
+
+    def known_shares(
+        self, rows: np.ndarray, *, tol: float = 1e-10, n_jobs: Workers = None
+    ) -> np.ndarray:
+        """Return the share of every known row in some unknown ones, (n_rows, n_known).
+
+        `rows` are numbered among the unknown rows. Shares are not negative and sum to one.
+        """
+        shares = np.empty((rows.size, self.n_known))
+        for block in row_blocks(rows.size, N_COLUMNS):
+            some = rows[block]
+            wanted = np.zeros((self.n_unknown, some.size))
+            wanted[some, np.arange(some.size)] = 1.0
+            visits = self.solve_transposed(wanted, tol=tol, n_jobs=n_jobs).vectors
+            shares[block] = (self._on_known.T @ visits[self._order]).T
+        shares = np.maximum(shares, 0.0)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def solve_known(
+        self,
+        embedding: np.ndarray,
+        out: np.ndarray,
+        rows: np.ndarray,
+        *,
+        tol: float = RESIDUAL_TOL,
+        n_jobs: Workers = None,
+    ) -> Went:
+        """Write the vectors of the unknown rows, in order, into `rows` of `out`.
+
+        A few columns are widened to 64 bits at a time, so `out` may be the embedding itself and
+        no second array is needed. Returns the iterations and the largest relative residual.
+        """
+        sides = KnownSides(self._on_known, self._is_known)
+        task = _Task(sides, embedding, out, rows[self._order], n_jobs)
+        return self._equations.solve(task, tol)
+
+    def _solution(
+        self, equations: _Equations, right: np.ndarray, tol: float, n_jobs: Workers
+    ) -> Solution:
+        assert right.shape[0] == self.n_unknown
+        vectors = np.empty(right.shape)
+        task = _Task(GivenSides(self._order), right, vectors, self._order, n_jobs)
+        return Solution(vectors, *equations.solve(task, tol))
