@@ -9,16 +9,12 @@ Built from packages that can be installed by name (`downloads.py`) and from the 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from downloads import google_news, wink_glove, wordnet_glosses
 from movies import movies
 from quality_set import Set, Vocabulary

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -23,9 +22,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from datasets import SETS, Set
 
 import vecfill as vf
