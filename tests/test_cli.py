@@ -102,7 +102,6 @@ def test_explain_shows_shares(world):
     assert re.search(r"\d %  town\d+", out)
 
 
-# 73
 @pytest.mark.parametrize("word", ["town1", "twon50", "zebra"])
 def test_explain_of_what_was_not_imputed_is_refused(world, word):
     message = world.refused("explain", "base.vec", "towns.csv", word, "--method", "paper")
@@ -121,7 +120,6 @@ def test_match_prints_every_entity_and_how_it_was_found(world):
     assert found["counts"] == {"exact": 2, "none": 3}
 
 
-# 46
 def test_cells_that_look_like_formulas_are_escaped_in_csv(world):
     world.write("towns.csv", "name,x\n=cmd(),1\n@x,2\n-1+2,3\ntown1,4\n")
     status, _, _ = world.run("match", "base.vec", "towns.csv", "-o", "match.csv")
@@ -175,7 +173,7 @@ def test_gensim_reads_enriched_binary_and_text(world):
         assert np.array_equal(read["town7"], world.base["town7"])
 
 
-# 1, 2, 3, 7, 10, 12, 20, 21, 25
+# Embedding files that are missing, empty, cut short, malformed or pickled.
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -217,7 +215,7 @@ def test_a_zip_with_several_members_needs_one_named(world):
     assert world.run("verify", "base.vec", "new.vec")[0] == 0
 
 
-# 27, 29, 30, 32, 35, 38, 40, 42, 43
+# Tables that are empty, ambiguous, malformed or in another encoding.
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -244,7 +242,6 @@ def test_a_bad_table_is_refused(world, text, said):
         assert said in world.refused(*words)
 
 
-# 31
 def test_names_that_look_like_missing_values_stay_names(world):
     names = ["NA", "null", "nan", "None", "True", "1e5"]
     world.write_table("towns.csv", [*world.towns[:N_KNOWN], *names], world.places)
@@ -252,7 +249,6 @@ def test_names_that_look_like_missing_values_stay_names(world):
     assert read_embedding(world.folder / "new.vec").words[-6:] == tuple(names)
 
 
-# 44, 45
 def test_edges_and_distances_are_domains_too(world):
     edges = [
         f"town{i},town{(i * 7 + 1) % N_TOWNS}\ntown{i},town{(i + 1) % N_TOWNS}"
@@ -283,7 +279,6 @@ def test_another_embedding_is_a_domain(world):
     assert len(read_embedding(world.folder / "new.vec")) == N_TOWNS + 2
 
 
-# 47
 def test_no_match_is_refused_with_near_misses_and_levels(world):
     world.write("other.csv", "name,x\ntown00,1\ntowns,2\n")
     message = world.refused("impute", "base.vec", "other.csv", "-o", "new.vec")
@@ -294,7 +289,6 @@ def test_no_match_is_refused_with_near_misses_and_levels(world):
     assert "Nearest misses: " in err
 
 
-# 56
 def test_a_shuffled_domain_is_refused_with_status_3(world):
     rng = np.random.default_rng(3)
     world.write_table("noise.csv", world.towns, rng.normal(size=(N_TOWNS, 3)))
@@ -305,13 +299,11 @@ def test_a_shuffled_domain_is_refused_with_status_3(world):
     assert world.run(*words, "--force")[0] == 0
 
 
-# 58
 def test_an_entity_present_twice_through_an_alias_is_refused(world):
     world.write("also.csv", "town50,town1\n")
     assert "present twice" in world.refused(*IMPUTE, "--aliases", "also.csv")
 
 
-# 59
 @pytest.mark.parametrize(
     "words",
     [
@@ -337,7 +329,6 @@ def test_bad_usage_is_refused(world, words):
     assert world.refused(*words).strip()
 
 
-# 60
 def test_an_existing_result_is_refused_unless_told_and_the_input_always(world):
     assert world.run(*IMPUTE)[0] == 0
     assert "new.vec exists already" in world.refused(*IMPUTE)
@@ -350,7 +341,6 @@ def test_an_existing_result_is_refused_unless_told_and_the_input_always(world):
         assert "is the input" in world.refused(*words)
 
 
-# 61, 62
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(world):
     os.mkfifo(world.folder / "pipe")
     for name, said in (
@@ -365,7 +355,6 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(world):
         assert said in err
 
 
-# 61
 def test_a_full_disk_leaves_nothing_and_the_input_intact(world):
     import resource
 
@@ -384,7 +373,6 @@ def _no_cache() -> dict[str, str]:
     return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-# 62, 65
 def test_a_dash_writes_to_stdout_and_a_reader_that_leaves_early_does_no_harm(world, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -402,7 +390,6 @@ def test_a_dash_writes_to_stdout_and_a_reader_that_leaves_early_does_no_harm(wor
     assert list(scratch.iterdir()) == []
 
 
-# 65
 def test_output_larger_than_a_pipe_and_streams_that_are_closed_or_full(world):
     words = [f"w{i}" for i in range(20_000)]
     write_embedding(Embedding(words, np.ones((20_000, 8))), world.folder / "large.vec")
@@ -421,7 +408,6 @@ def test_output_larger_than_a_pipe_and_streams_that_are_closed_or_full(world):
     assert "No space left on device" in done.stderr
 
 
-# 63
 @pytest.mark.parametrize(
     "place",
     [
@@ -444,7 +430,6 @@ def test_an_interrupt_gives_130_one_line_and_nothing_partial(world, place):
     assert world.names() == before
 
 
-# 64
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_clean(world):
     before = world.names()
     process = started(world.folder, list(IMPUTE), pause_in="vecfill.io.appending._appended")
@@ -457,7 +442,6 @@ def test_a_killed_run_leaves_nothing_that_the_next_does_not_clean(world):
     assert world.names() == {*before, "new.vec", "new.vec.manifest.json"}
 
 
-# 69
 def test_of_two_runs_at_once_one_wins_whole(world):
     paused = "vecfill.io.appending._appended"
     runs = [started(world.folder, list(IMPUTE), pause_in=paused) for _ in range(2)]
@@ -476,7 +460,6 @@ def test_of_two_runs_at_once_one_wins_whole(world):
     assert not any(name.endswith(".tmp") for name in world.names())
 
 
-# 66
 def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
     world.write("b\u00e4se.vec", (world.folder / "base.vec").read_bytes())
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "40", "LANG": "C", "LC_ALL": "C"}
@@ -519,7 +502,6 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(world):
     os.close(seen)
 
 
-# 15, 66
 def test_words_that_no_terminal_can_show_are_escaped(world):
     world.write("odd.vec", b"2 1\ncaf\xe9 1\nred\x1b[31m 2\n")
     world.write("odd.csv", "name,x\ncafé,1\nred\x1b[31m,2\n")
@@ -529,7 +511,6 @@ def test_words_that_no_terminal_can_show_are_escaped(world):
     assert "\\x1b[31m" in out
 
 
-# 71
 def test_a_missing_extra_gives_the_line_to_type(world, monkeypatch):
     def report(self, path, **_):
         raise MissingExtraError("Pages need matplotlib: pip install 'vecfill[plot]'")

@@ -77,7 +77,6 @@ def test_the_manifest_says_how_the_result_was_made(world):
     enriched(world, manifest=False, overwrite=True)
 
 
-# 70
 @pytest.mark.parametrize("seconds", [-1e10, 0.0, 1e18, 253402300800.0])
 def test_an_odd_clock_still_gives_a_valid_manifest(world, monkeypatch, seconds):
     monkeypatch.setenv("TZ", "Nowhere/Odd+99")
@@ -89,7 +88,6 @@ def test_an_odd_clock_still_gives_a_valid_manifest(world, monkeypatch, seconds):
     time.tzset()
 
 
-# 48
 def test_when_every_entity_is_known_the_file_is_copied_unchanged(world):
     world.write_table("towns.csv", world.towns[:N_KNOWN], world.places)
     page = world.folder / "page.html"
@@ -101,7 +99,6 @@ def test_when_every_entity_is_known_the_file_is_copied_unchanged(world):
     assert not page.exists()
 
 
-# 49
 @pytest.mark.parametrize("n_known", [1, 2])
 def test_very_few_known_entities_need_the_paper_or_force(world, n_known):
     table = world.write_table("few.csv", [*world.towns[:n_known], "x", "y", "z"], world.places)
@@ -111,14 +108,12 @@ def test_very_few_known_entities_need_the_paper_or_force(world, n_known):
     assert enriched(world, table=table, overwrite=True).counts["added"] == 3
 
 
-# 50
 def test_fewer_entities_than_min_degree_is_reported(world):
     table = world.write_table("few.csv", [*world.towns[:4], "x"], world.places)
     done = enriched(world, table=table)
     assert any("min_degree" in note for note in done.notes)
 
 
-# 51
 def test_one_entity_in_all_is_refused_and_twins_are_alike(world):
     one = world.write("one.csv", "name,x,y\ntown1,1,2\n")
     with pytest.raises(vf.InputError, match="constant"):
@@ -129,7 +124,6 @@ def test_one_entity_in_all_is_refused_and_twins_are_alike(world):
     assert read.most_similar("twin", n=1)[0][0] == "town1"
 
 
-# 57
 def test_two_entities_of_one_word_are_both_reported(world):
     world.write_table("towns.csv", ["Town1", "TOWN1", *world.towns[2:]], world.places)
     done = enriched(world)
@@ -155,7 +149,6 @@ def test_an_excluded_entity_whose_name_is_a_word_is_not_written_twice(world):
     assert any("a row of that very name: 'town3'" in note for note in done.notes)
 
 
-# 24
 def test_a_file_that_changes_meanwhile_is_refused(world, monkeypatch):
     inner = vf.run.impute
 
@@ -170,7 +163,6 @@ def test_a_file_that_changes_meanwhile_is_refused(world, monkeypatch):
     assert "new.vec" not in world.names()
 
 
-# 60
 def test_an_existing_manifest_is_refused_before_the_work(world):
     world.write("new.vec.manifest.json", "{}")
     with pytest.raises(vf.InputError, match=r"manifest.json exists already"):
