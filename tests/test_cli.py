@@ -199,7 +199,7 @@ def test_gensim_reads_enriched_binary_and_text(world):
         assert np.array_equal(read["town7"], world.base["town7"])
 
 
-# 1, 2, 3, 7, 10, 12, 20, 21, 25
+# Embedding files that are missing, empty, cut short, malformed or pickled.
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -241,7 +241,7 @@ def test_a_zip_with_several_members_needs_one_named(world):
     assert world.run("verify", "base.vec", "new.vec")[0] == 0
 
 
-# 27, 29, 30, 32, 35, 38, 40, 42, 43
+# Tables that are empty, ambiguous, malformed or in another encoding.
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -275,7 +275,6 @@ def test_names_that_look_like_missing_values_stay_names(world):
     assert read_embedding(world.folder / "new.vec").words[-6:] == tuple(names)
 
 
-# 44, 45
 def test_edges_and_distances_are_domains_too(world):
     edges = [
         f"town{i},town{(i * 7 + 1) % N_TOWNS}\ntown{i},town{(i + 1) % N_TOWNS}"
@@ -368,7 +367,6 @@ def test_an_existing_result_is_refused_unless_told_and_the_input_always(world):
         assert "is the input" in world.refused(*words)
 
 
-# 61, 62
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(world):
     os.mkfifo(world.folder / "pipe")
     for name, said in (
@@ -401,7 +399,6 @@ def _no_cache() -> dict[str, str]:
     return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-# 62, 65
 def test_a_dash_writes_to_stdout_and_a_reader_that_leaves_early_does_no_harm(world, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -531,7 +528,6 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(world):
     os.close(seen)
 
 
-# 15, 66
 def test_words_that_no_terminal_can_show_are_escaped(world):
     world.write("odd.vec", b"2 1\ncaf\xe9 1\nred\x1b[31m 2\n")
     world.write("odd.csv", "name,x\ncafé,1\nred\x1b[31m,2\n")

