@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from vecfill.embedding import Embedding
     from vecfill.inputs.files import Inputs, PathOrName, Progress
     from vecfill.inputs.match_report import MatchReport
-    from vecfill.io import Format
     from vecfill.result import Run
     from vecfill.settings import Setting
 
@@ -78,7 +77,7 @@ def enrich(
     force: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
-    format: str | Format | None = None,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     member: str | None = None,
     report: PathOrName | None = None,
     manifest: bool = True,
@@ -95,7 +94,7 @@ def enrich(
     Parameters
     ----------
     embedding
-        The file to enrich, in any format of `vecfill.io.Format` but fastText's own.
+        The file to enrich, in any format of `vecfill.io.FORMAT_NAMES` but fastText's own.
     table
         What describes the entities: a path, or whatever `as_domain` takes. A file of vectors
         (word2vec, GloVe and so on) will do as well; `kind="embedding"` says so where in doubt.
@@ -158,7 +157,9 @@ def enrich(
     files = {"embedding": embedding, "table": table, "aliases": aliases}
     with ExitStack() as stack:
         hashed = {
-            role: stack.enter_context(Fingerprint(path))
+            role: stack.enter_context(
+                Fingerprint(path, inputs.sha256 if role == "embedding" else None)
+            )
             for role, path in files.items()
             if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
@@ -204,7 +205,7 @@ def enrich(
             **made_with(__version__),
             "options": options,
             "inputs": {role: each.result() for role, each in hashed.items()},
-            "format": inputs.format.value,
+            "format": inputs.format,
             **done.to_dict(),
             "words": inputs.matches.words,
         }
@@ -222,6 +223,7 @@ def enrich(
             format=format,
             member=member,
             overwrite=overwrite,
+            expected_sha256=inputs.sha256,
             beside={} if beside is None else {beside: as_json(about).encode("ascii") + b"\n"},
         )
         tell("Copying and appending", size, size)

@@ -7,17 +7,19 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
+
+from vecfill.io.codecs import FORMAT_NAMES
 
 Command = Callable[..., None]
 
 Kind = Literal["features", "embedding", "similarities", "distances", "edges"]
-FormatName = Literal[
-    "word2vec-binary", "word2vec-text", "glove", "fasttext", "safetensors", "npz", "parquet",
-    "arrow", "csv", "tsv",
-]  # fmt: skip
+if TYPE_CHECKING:
+    FormatName = str
+else:
+    FormatName = Literal[FORMAT_NAMES]
 
 EmbeddingFile = Annotated[
     Path,
