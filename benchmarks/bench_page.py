@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import sync_playwright
-from vecfill.settings import PAPER
 
 import vecfill
 from data import synthetic_rows
+from vecfill.model.predictors import PAPER
 
 N_KNOWN = 2000
 

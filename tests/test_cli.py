@@ -437,7 +437,7 @@ def test_output_larger_than_a_pipe_and_streams_that_are_closed_or_full(world):
 @pytest.mark.parametrize(
     "place",
     [
-        "vecfill.inputs.files.match_names",
+        "vecfill.inputs.files.NameSearch",
         "vecfill.run.impute_aligned",
         "vecfill.io.appending._appended",
     ],

@@ -58,7 +58,7 @@ def main() -> None:
     )
     neighbors = RIVALS["knn"](domain, embedding[is_known], is_known)
     unknown = [n for n, k in zip(names, is_known, strict=True) if not k]
-    print(f"{is_known.sum()} headings known, {len(unknown)} imputed; chosen: {run.setting}\n")
+    print(f"{is_known.sum()} headings known, {len(unknown)} imputed; chosen: {run.predictor}\n")
     print("| judgements | vectors | pairs | Spearman |\n| --- | --- | --- | --- |")
     for file in ("umnsrs-sim", "umnsrs-rel"):
         pairs = pd.read_csv(SHARED / "similarity" / f"{file}.csv")

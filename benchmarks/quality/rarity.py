@@ -102,7 +102,7 @@ def ask(question: Question) -> Answer:
         lower_bound=None if trust is None else trust.lower_bound[rows],
         bound_is_centred=False,
         claim=None if run.heldout is None else float(run.heldout.centred_cosine.mean()),
-        setting=str(run.setting),
+        setting=str(run.predictor),
     )
 
 

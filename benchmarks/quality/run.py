@@ -22,11 +22,14 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).parent))
 
 from datasets import SETS, Set
-from vecfill.settings import PAPER, Stages
-from vecfill.trust.heldout import evaluate_rows
 
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER
+from vecfill.model.space import Space
 from vecfill.trust.choice import choose
-from vecfill.trust.confidence import hide_and_impute, learn_confidence, signals
+from vecfill.trust.confidence import hide_and_impute, learn_confidence
+from vecfill.trust.evaluation import evaluate_rows
+from vecfill.trust.signals import signals
 
 RIVALS = ("mean", "knn", "knn_distance", "ridge", "omp", "sparsemax")
 

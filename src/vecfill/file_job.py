@@ -173,14 +173,16 @@ def enrich_requested(
     files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
     with ExitStack() as stack:
         hashed = {
-            role: stack.enter_context(Fingerprint(path))
+            role: stack.enter_context(
+                Fingerprint(path, inputs.sha256 if role == "embedding" else None)
+            )
             for role, path in files.items()
             if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
         result = _imputed(inputs, how, trust, n_jobs, tell)
         rows, done = _enrichment(result, inputs, outputs)
         about = _manifest(done, inputs, requests, hashed)
-    _write(embedding, rows, reading, outputs, done, about, tell)
+    _write(inputs, embedding, rows, reading, outputs, done, about, tell)
     return replace(done, manifest=about if manifest else {})
 
 
@@ -223,13 +225,14 @@ def _manifest(
         **provenance(__version__),
         "options": {key: value for each in requests for key, value in each.to_dict().items()},
         "inputs": {role: each.result() for role, each in hashed.items()},
-        "format": inputs.format.value,
+        "format": inputs.format,
         **done.to_dict(),
         "words": inputs.matches.words,
     }
 
 
 def _write(
+    inputs: Inputs,
     embedding: PathOrName,
     rows: Embedding,
     reading: Reading,
@@ -259,6 +262,7 @@ def _write(
             format=reading.format,
             member=reading.member,
             overwrite=outputs.overwrite,
+            expected_sha256=inputs.sha256,
             beside=beside,
         )
         tell("Copying and appending", size, size)

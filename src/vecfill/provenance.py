@@ -69,14 +69,17 @@ def _version(package: str) -> str | None:
 
 
 class Fingerprint:
-    """Size and SHA-256 of a file, computed on the side while other work goes on."""
+    """Size and SHA-256 of a file, computed on the side while other work goes on, if not known."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], sha256: str | None = None) -> None:
         self.path = Path(path)
         self._stop = threading.Event()
         self._status = self.path.stat()
-        self._sha256 = ""
+        self._sha256 = sha256 or ""
         self._error: OSError | None = None
+        self._thread: threading.Thread | None = None
+        if sha256 is not None:  # known already, from the pass that read the file
+            return
         # A daemon, so that an interrupted run need not wait for the rest of a large file.
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -99,7 +102,8 @@ class Fingerprint:
 
     def result(self) -> dict[str, Any]:
         """Wait for the hash; refuse if the file changed since we began."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         now = self.path.stat()
         is_same = (now.st_size, now.st_mtime_ns) == (self._status.st_size, self._status.st_mtime_ns)
         if self._error is not None or not is_same:

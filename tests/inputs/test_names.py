@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vecfill.errors import InputError, VecfillError
 from vecfill.inputs.folding import affixed, core, folded, glued
 from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import match_names
+from vecfill.inputs.names import NameSearch, match_names
 from vecfill.io.tables import read_table
 
 words_of_any_kind = st.lists(st.text(max_size=12), max_size=20)
@@ -223,3 +223,19 @@ def test_company_names_of_the_paper_are_found_among_its_own_words(finance):
     assert not report.unmatched
     assert not report.collisions
     assert report.counts["case"] > 200
+
+
+@given(names, words_of_any_kind, st.integers(1, 5))
+def test_the_word_that_is_matched_in_the_end_was_told_when_it_came_first(
+    entities, vocabulary, size
+):
+    search = NameSearch(entities)
+    told: dict[str, int] = {}
+    for start in range(0, len(vocabulary), size):
+        batch = vocabulary[start : start + size]
+        for place in search.offer(batch):
+            told.setdefault(batch[place], start + place)
+    report = search.report()
+    assert report == match_names(entities, vocabulary)
+    for word in report.words.values():
+        assert told[word] == vocabulary.index(word)

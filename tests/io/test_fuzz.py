@@ -17,7 +17,7 @@ from tests.io.conftest import fasttext_bytes
 
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import VecfillError
-from vecfill.io import Format, append_rows
+from vecfill.io import FORMAT_NAMES, append_rows
 
 NAMES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv", "vec.gz"]
 SEEDS = [*NAMES, "fasttext", "zip"]
@@ -102,7 +102,7 @@ def test_raw_bytes_are_read_or_refused(tmp_path, data, packed):
     answers(tmp_path / "file.data", gzip.compress(data) if packed else data)
 
 
-@pytest.mark.parametrize("kind", list(Format))
+@pytest.mark.parametrize("kind", FORMAT_NAMES)
 def test_raw_bytes_are_read_or_refused_as_any_format(tmp_path, kind):
     @QUIET
     @given(st.binary(min_size=1, max_size=200))

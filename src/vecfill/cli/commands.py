@@ -268,12 +268,12 @@ def convert(
     from vecfill.errors import InputError
     from vecfill.io import read_embedding, write_embedding
     from vecfill.io.atomic import checked_target
-    from vecfill.io.formats import format_for_writing
+    from vecfill.io.codecs import codec_for_writing
 
     if str(target) != "-":
         checked_target(target, overwrite=overwrite)
         if target_format is None:
-            format_for_writing(str(target))
+            codec_for_writing(str(target))
     elif target_format is None:
         raise InputError("- has no suffix to tell a format by. Name one with --to.")
     with console.target(target) as place, console.Progress() as progress:

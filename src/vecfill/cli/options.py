@@ -7,18 +7,19 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from vecfill.io.codecs import FORMAT_NAMES
 from vecfill.requests import Described, Request
 
 Command = Callable[..., None]
 
-FormatName = Literal[
-    "word2vec-binary", "word2vec-text", "glove", "fasttext", "safetensors", "npz", "parquet",
-    "arrow", "csv", "tsv",
-]  # fmt: skip
+if TYPE_CHECKING:
+    FormatName = str
+else:
+    FormatName = Literal[FORMAT_NAMES]
 
 EmbeddingFile = Annotated[
     Path,

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vecfill.embedding import Embedding
+import numpy as np
+
+from vecfill.embedding import Embedding, FloatArray
+from vecfill.errors import FormatError
 from vecfill.inputs.domain import Domain, as_domain
 from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import match_names
-from vecfill.io import Format, iter_words, read_embedding
-from vecfill.io.formats import detected_format, named_format
+from vecfill.inputs.names import NameSearch
+from vecfill.io import Scan, read_embedding
+from vecfill.io.batches import finite_rows
+from vecfill.io.codecs import CODECS, codec_named, codec_of
+from vecfill.io.reading import about_odd, about_repeats
+from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
 from vecfill.requests import DOMAIN_OPTIONS, Reading
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is (0: unknown)."""
-
-_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".parquet", ".feather", ".arrow")
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,20 @@ class Inputs:
     domain: Domain
     matches: MatchReport
     embedding: Embedding
-    format: Format
+    format: str
     taken: frozenset[str]
     """Words of the file under which an entity would have to be written."""
+    rows: dict[str, int]
+    """The row in the file of each matched word, from 0: its frequency rank in most files."""
+    sha256: str
+    """The hash of the embedding file as it is on disk."""
+    size: int
+    """The size of the embedding file on disk, in bytes."""
+
+    @property
+    def n_words(self) -> int:
+        """The number of rows of the embedding file."""
+        return self.matches.n_words
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -44,35 +59,78 @@ class Inputs:
 def read_inputs(
     embedding: PathOrName, table: Any, reading: Reading, *, progress: Progress | None = None
 ) -> Inputs:
-    """Read the domain, match its names in one pass over the file's words, read their rows."""
+    """Read the domain; match its names and read their rows in one pass over the embedding."""
     tell = progress or quiet
-    format, member = reading.format, reading.member  # noqa: A001
-    with Source(embedding, member) as source:
-        kind = detected_format(source) if format is None else named_format(format)
-    tell("Reading the domain", 0, 0)
-    domain = read_domain(table, reading)
-    names = {form for entity in domain.entities for form in (entity, word_in_file(entity, kind))}
-    taken: set[str] = set()
-
-    def watched() -> Iterator[list[str]]:
-        n_words = 0
-        for batch in iter_words(embedding, format=format, member=member):
-            taken.update(names.intersection(batch))
-            n_words += len(batch)
-            tell("Scanning words", n_words, 0)
-            yield batch
-
-    matches = match_names(
-        domain.entities,
-        watched(),
-        level=reading.match,
-        aliases=reading.aliases,
-        exclude=reading.exclude,
-    )
-    words = list(dict.fromkeys(matches.words.values()))
+    with Scan(embedding, format=reading.format, member=reading.member) as scan:
+        tell("Reading the domain", 0, 0)
+        domain = read_domain(table, reading)
+        search = NameSearch(
+            domain.entities,
+            level=reading.match,
+            aliases=reading.aliases,
+            exclude=reading.exclude,
+        )
+        forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
+        taken: set[str] = set()
+        candidates = _Candidates()
+        for batch in scan:
+            taken.update(forms.intersection(batch.words))
+            candidates.add(batch, search.offer(batch.words))
+            tell("Scanning words", batch.first_row + len(batch.words), 0)
     tell("Reading known rows", 0, 0)
-    known = read_embedding(embedding, words=words, format=format, member=member)
-    return Inputs(domain, matches, known, kind, frozenset(taken))
+    matches = search.report()
+    known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
+    rows = {word: candidates.rows[word] for word in known.words}
+    return Inputs(
+        domain, matches, known, scan.codec.name, frozenset(taken), rows, scan.sha256, scan.size
+    )
+
+
+@dataclass
+class _Candidates:
+    """Rows of words that may turn out to be matches, a few for each entity."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    vectors: dict[str, FloatArray] = field(default_factory=dict)
+    problems: dict[str, FormatError] = field(default_factory=dict)
+    repeats: list[str] = field(default_factory=list)
+
+    def add(self, batch: ScannedBatch, places: list[int]) -> None:
+        """Keep the rows at `places`; of a word that comes again the first row counts."""
+        new: list[int] = []
+        for place in places:
+            word = batch.words[place]
+            if word in self.rows:
+                self.repeats.append(word)
+            else:
+                self.rows[word] = batch.first_row + place
+                new.append(place)
+        if not new:
+            return
+        vectors = batch.vectors(new)
+        is_finite = finite_rows(vectors).tolist()
+        for place, vector, is_good in zip(new, vectors, is_finite, strict=True):
+            self.vectors[batch.words[place]] = vector
+            if not is_good:
+                self.problems[batch.words[place]] = batch.problem(place)
+
+    def embedding(self, scan: Scan, words: Iterable[str]) -> Embedding:
+        """Return the rows of `words`, which were matched; refuse if one holds NaN."""
+        chosen = list(words)
+        # The first in the file, as a reader of these words alone would meet it.
+        for word in sorted(self.problems.keys() & chosen, key=self.rows.__getitem__):
+            raise self.problems[word]
+        notes = list(scan.notes)
+        wanted = set(chosen)
+        if repeats := [word for word in self.repeats if word in wanted]:
+            notes.append(about_repeats(scan.source, len(repeats), repeats[0]))
+        if scan.n_odd:
+            notes.append(about_odd(scan.source, scan.n_odd))
+        dtype = scan.rows.dtype.newbyteorder("=")
+        vectors = np.empty((len(chosen), scan.rows.n_dims), dtype)
+        for row, word in enumerate(chosen):
+            vectors[row] = self.vectors[word]
+        return Embedding(chosen, vectors, notes=notes, provenance=scan.rows.provenance)
 
 
 def read_domain(table: Any, reading: Reading) -> Domain:
@@ -92,22 +150,16 @@ def read_domain(table: Any, reading: Reading) -> Domain:
 
 def _holds_vectors(path: Path) -> bool:
     """Tell whether a file that is no table by its name is one of word vectors."""
-    if path.suffix.lower() in _TABLE_SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix == ".tab" or any(suffix in each.suffixes and each.codec.is_table for each in CODECS):
         return False
     with Source(path) as source:
-        kind = detected_format(source)
-        if kind in (Format.CSV, Format.TSV, Format.PARQUET, Format.ARROW):
-            return False
-        first = source.head.split(b"\n", 1)[0]
-    is_text = kind in (Format.WORD2VEC_TEXT, Format.GLOVE)
-    return not (is_text and (b"\t" in first or b"," in first))
+        return not codec_of(source).may_be_features(source)
 
 
-def word_in_file(entity: str, kind: Format) -> str:
+def word_in_file(entity: str, format: str) -> str:  # noqa: A002
     """Return an entity's name as a file of this format can hold it."""
-    if kind.value in ("word2vec-binary", "word2vec-text", "glove"):
-        return "_".join(entity.split())
-    return entity
+    return codec_named(format).word_of(entity)
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:

@@ -8,17 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.folding import affixed, core, folded, glued, without_case
 from vecfill.inputs.match_report import How, Match, MatchReport
 from vecfill.io.tables import read_pairs
+from vecfill.requests import LEVELS
 
-Level = Literal["exact", "case", "loose"]
-
-_LEVELS: tuple[Level, ...] = ("exact", "case", "loose")
 _HOW_OF_RANK: tuple[How, ...] = ("exact", "case", "loose", "loose")
 _BATCH = 1 << 14
 _N_ALTERNATIVES = 5
@@ -26,7 +24,7 @@ _N_NEAR = 5
 _NEAR_PREFIX = 4
 _WORDS_A_PREFIX = 16
 
-__all__ = ["Level", "Match", "MatchReport", "match_names"]
+__all__ = ["Match", "MatchReport", "NameSearch", "match_names"]
 
 
 def match_names(
@@ -68,49 +66,10 @@ def match_names(
     >>> report.unmatched
     ('Thulium',)
     """
-    if level not in _LEVELS:
-        raise InputError(f"level={level!r} is not known. Use 'exact', 'case' or 'loose'.")
-    names = unique_entities(entities, where="the entities")
-    present = set(names)
-    alias_of = _aliases(aliases)
-    excluded = {name.strip() for name in ([exclude] if isinstance(exclude, str) else exclude)}
-    for name in (name for name in names if name in excluded and name in alias_of):
-        raise InputError(
-            f"{name!r} is both excluded and given the alias {alias_of[name]!r}. "
-            "Keep one of the two."
-        )
-    searched = [name for name in names if name not in excluded and name not in alias_of]
-    wanted_words = {word for name, word in alias_of.items() if name in present}
-    found = _search(searched, wanted_words, vocabulary, level)
-
-    matches: list[Match] = []
-    missing: list[tuple[str, str]] = []
-    for name in names:
-        if name in excluded:
-            matches.append(Match(name, None, "excluded"))
-        elif name in alias_of:
-            word = alias_of[name]
-            if word in found.present:
-                matches.append(Match(name, word, "alias"))
-            else:
-                missing.append((name, word))
-                matches.append(Match(name, None, "none"))
-        elif hits := found.hits.get(name):
-            best, *others = hits
-            alternatives = tuple(hit.word for hit in others[:_N_ALTERNATIVES])
-            matches.append(Match(name, best.word, _HOW_OF_RANK[best.rank], alternatives))
-        else:
-            matches.append(Match(name, None, "none"))
-    _refuse_entities_twice_by_alias(matches)
-    nothing_found = all(match.word is None for match in matches)
-    return MatchReport(
-        matches=tuple(matches),
-        level=level,
-        n_words=found.n_words,
-        missing_aliases=tuple(missing),
-        unused_names=tuple(sorted((set(alias_of) | excluded) - present)),
-        near_misses=_nearest(searched, found.near) if nothing_found else (),
-    )
+    search = NameSearch(entities, level=level, aliases=aliases, exclude=exclude)
+    for batch in _batches(vocabulary):
+        search.offer(batch)
+    return search.report()
 
 
 class _Hit(NamedTuple):
@@ -121,62 +80,150 @@ class _Hit(NamedTuple):
     word: str
 
 
-class _Found(NamedTuple):
-    hits: dict[str, list[_Hit]]
-    present: set[str]
-    near: dict[str, list[str]]
-    n_words: int
+class NameSearch:
+    """A search for the words of entities that is shown a vocabulary batch by batch.
 
+    `match_names` says what the parameters mean. The word that an entity is matched with in the
+    end was told by `offer` when it came by, so a caller can keep what belongs to it (its row,
+    its vector) in the same pass.
 
-def _search(
-    names: list[str],
-    wanted_words: set[str],
-    vocabulary: Iterable[str] | Iterable[Sequence[str]],
-    level: Level,
-) -> _Found:
-    """One pass over the vocabulary, a batch at a time."""
-    keys = _keys(names, level)
-    by_key: dict[str, list[str]] = {}
-    by_core: dict[str, list[str]] = {}
-    for name, key in zip(names, keys, strict=True):
-        by_key.setdefault(key, []).append(name)
-    if level == "loose":
-        for name, tokens in zip(names, folded(names), strict=True):
-            if kept := core(tokens):
-                by_core.setdefault(kept, []).append(name)
-    wanted = by_key.keys() | by_core.keys()
-    near_keys = without_case(names) if level == "exact" else keys
-    prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
-    found = _Found(hits={}, present=set(), near={}, n_words=0)
-    n_words = 0
-    for batch in _batches(vocabulary):
-        if wanted_words:
-            found.present.update(wanted_words.intersection(batch))
-        if level == "loose":
-            tokens_of = folded(batch)
-            batch_keys = glued(tokens_of)
-            places = [place for place, key in enumerate(batch_keys) if key in wanted]
+    Examples
+    --------
+    >>> search = NameSearch(["Visa Inc.", "IBM"])
+    >>> search.offer(["the", "ibm", "visa"]), search.offer(["of", "IBM"])
+    ([1, 2], [1])
+    >>> search.report().words
+    {'Visa Inc.': 'visa', 'IBM': 'IBM'}
+    """
+
+    def __init__(
+        self,
+        entities: Iterable[str],
+        *,
+        level: str = "loose",
+        aliases: Mapping[str, str] | str | PathLike[str] | None = None,
+        exclude: Iterable[str] = (),
+    ) -> None:
+        if level not in LEVELS:
+            raise InputError(f"level={level!r} is not known. Use 'exact', 'case' or 'loose'.")
+        self._level = level
+        self._names = unique_entities(entities, where="the entities")
+        self._alias_of = _aliases(aliases)
+        self._excluded = {
+            name.strip() for name in ([exclude] if isinstance(exclude, str) else exclude)
+        }
+        for name in (each for each in self._names if each in self._excluded):
+            if name in self._alias_of:
+                raise InputError(
+                    f"{name!r} is both excluded and given the alias {self._alias_of[name]!r}. "
+                    "Keep one of the two."
+                )
+        self._searched = [
+            name
+            for name in self._names
+            if name not in self._excluded and name not in self._alias_of
+        ]
+        present = set(self._names)
+        self._alias_words = {word for name, word in self._alias_of.items() if name in present}
+        self._index()
+        self._hits: dict[str, list[_Hit]] = {}
+        self._present: set[str] = set()
+        self._near: dict[str, list[str]] = {}
+        self._n_words = 0
+
+    def _index(self) -> None:
+        """Find the keys by which words will be looked up."""
+        keys = _keys(self._searched, self._level)
+        self._by_key: dict[str, list[str]] = {}
+        self._by_core: dict[str, list[str]] = {}
+        for name, key in zip(self._searched, keys, strict=True):
+            self._by_key.setdefault(key, []).append(name)
+        if self._level == "loose":
+            for name, tokens in zip(self._searched, folded(self._searched), strict=True):
+                if kept := core(tokens):
+                    self._by_core.setdefault(kept, []).append(name)
+        self._wanted = self._by_key.keys() | self._by_core.keys()
+        near_keys = without_case(self._searched) if self._level == "exact" else keys
+        self._prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
+
+    def offer(self, words: Sequence[str]) -> list[int]:
+        """Look at the next words; return the places of those that are the best match so far.
+
+        A word that was told before and comes again is told again.
+        """
+        told: set[int] = set()
+        if self._alias_words and (found := self._alias_words.intersection(words)):
+            self._present.update(found)
+            told.update(place for place, word in enumerate(words) if word in found)
+        if self._level == "loose":
+            tokens_of = folded(words)
+            keys = glued(tokens_of)
+            places = [place for place, key in enumerate(keys) if key in self._wanted]
             places = sorted({*places, *affixed(tokens_of)})
         else:
-            tokens_of = batch
-            batch_keys = without_case(batch) if level == "case" else batch
-            places = [place for place, key in enumerate(batch_keys) if key in wanted]
+            tokens_of = words
+            keys = without_case(words) if self._level == "case" else words
+            places = [place for place, key in enumerate(keys) if key in self._wanted]
         for place in places:
-            word, key = batch[place], batch_keys[place]
-            kept = core(tokens_of[place]) if level == "loose" else key
-            for name in dict.fromkeys((*by_key.get(key, ()), *by_core.get(kept, ()))):
-                rank = _rank(name, word, is_same_key=name in by_key.get(key, ()))
-                # A key of nothing but separators proves nothing: "---" and "..." differ.
-                if rank < 2 or (level == "loose" and key):
-                    _add(found.hits.setdefault(name, []), _Hit(rank, n_words + place, word))
-        if not found.hits:
-            near_keys = without_case(batch) if level == "exact" else batch_keys
-            _keep_near(batch, near_keys, prefixes, found.near)
-        n_words += len(batch)
-    return found._replace(n_words=n_words)
+            core_key = core(tokens_of[place]) if self._level == "loose" else keys[place]
+            if self._add_hits(words[place], keys[place], core_key, self._n_words + place):
+                told.add(place)
+        if not self._hits:
+            near_keys = without_case(words) if self._level == "exact" else keys
+            _keep_near(words, near_keys, self._prefixes, self._near)
+        self._n_words += len(words)
+        return sorted(told)
+
+    def _add_hits(self, word: str, key: str, core_key: str, position: int) -> bool:
+        """Add a word to the hits of the names it fits; tell whether it is any name's best."""
+        same_key = self._by_key.get(key, ())
+        is_best = False
+        for name in dict.fromkeys((*same_key, *self._by_core.get(core_key, ()))):
+            rank = _rank(name, word, is_same_key=name in same_key)
+            # A key of nothing but separators proves nothing: "---" and "..." differ.
+            if rank < 2 or (self._level == "loose" and key):
+                hits = self._hits.setdefault(name, [])
+                _add(hits, _Hit(rank, position, word))
+                is_best = is_best or hits[0].word == word
+        return is_best
+
+    def report(self) -> MatchReport:
+        """Return how each entity was matched with the words seen so far."""
+        missing = tuple(
+            (name, self._alias_of[name])
+            for name in self._names
+            if name in self._alias_of
+            and name not in self._excluded
+            and self._alias_of[name] not in self._present
+        )
+        matches = [self._match(name) for name in self._names]
+        _refuse_entities_twice_by_alias(matches)
+        nothing_found = all(match.word is None for match in matches)
+        unused = (set(self._alias_of) | self._excluded) - set(self._names)
+        return MatchReport(
+            matches=tuple(matches),
+            level=self._level,
+            n_words=self._n_words,
+            missing_aliases=missing,
+            unused_names=tuple(sorted(unused)),
+            near_misses=_nearest(self._searched, self._near) if nothing_found else (),
+        )
+
+    def _match(self, name: str) -> Match:
+        if name in self._excluded:
+            return Match(name, None, "excluded")
+        if name in self._alias_of:
+            word = self._alias_of[name]
+            is_there = word in self._present
+            return Match(name, word, "alias") if is_there else Match(name, None, "none")
+        if hits := self._hits.get(name):
+            best, *others = hits
+            alternatives = tuple(hit.word for hit in others[:_N_ALTERNATIVES])
+            return Match(name, best.word, _HOW_OF_RANK[best.rank], alternatives)
+        return Match(name, None, "none")
 
 
-def _keys(words: Sequence[str], level: Level) -> list[str]:
+def _keys(words: Sequence[str], level: str) -> list[str]:
     if level == "loose":
         return glued(folded(words))
     return without_case(words) if level == "case" else list(words)

@@ -1,4 +1,4 @@
-"""Files of named arrays, `.npz` and safetensors: `vectors`, and `words` with `word_ends`.
+"""What `.npz` and safetensors share: the arrays `vectors`, and `words` with `word_ends`.
 
 `words` is all words in one run of bytes and `word_ends` says where each ends. An `.npz` may hold
 `words` as an array of strings instead. Pickles inside are never loaded.
@@ -6,34 +6,41 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, BinaryIO, Protocol
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
-from vecfill.embedding import FloatArray
+from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
-from vecfill.io.batches import Batch, Bytes, Offsets, blank_words, encoded, finite_rows, packed
-from vecfill.io.sources import MAX_RATIO, Source
+from vecfill.io.batches import (
+    Batch,
+    Bytes,
+    Offsets,
+    blank_words,
+    encoded,
+    finite_rows,
+    in_blocks,
+    packed,
+)
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.comparing import difference_of_rows
+from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 
-_TYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "|u1",
-}  # fmt: skip
-_MAX_HEADER = 100_000_000
 _BLOCK_BYTES = 1 << 24
-_DAMAGE = (
+DAMAGE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError, OverflowError,
     EOFError, OSError, struct.error, zipfile.BadZipFile, zlib.error, SyntaxError,
     MemoryError, zipfile.LargeZipFile,
 )  # fmt: skip
+"""What broken files make the libraries raise (found by fuzzing)."""
 
 
 class ArrayFile(Protocol):
@@ -47,129 +54,24 @@ class ArrayFile(Protocol):
         ...
 
 
-@dataclass
-class SafetensorsFile:
-    """A safetensors file; its header is checked against the file before anything is read."""
+class Tensor(NamedTuple):
+    """An array to be written: its bytes come in blocks, so that it need not be held whole."""
 
-    source: Source
-
-    def __post_init__(self) -> None:
-        self._file = self.source.file()
-        size = self._file.seek(0, 2)
-        self._file.seek(0)
-        start = self._file.read(8)
-        length = int.from_bytes(start, "little")
-        if len(start) < 8 or length > size - 8 or length > _MAX_HEADER:
-            raise self.source.refuse(
-                f"is a safetensors file whose header claims {length} bytes, but the file has "
-                f"{size}. It is cut or damaged: fetch it again."
-            )
-        try:
-            header = json.loads(self._file.read(length))
-            metadata = dict(header.pop("__metadata__", None) or {})
-            self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-            self._places: dict[str, tuple[int, int]] = {}
-            for name, entry in header.items():
-                first, last = (int(each) for each in entry["data_offsets"])
-                shape = tuple(int(each) for each in entry["shape"])
-                if entry["dtype"] in _TYPES:
-                    self.kinds[name] = (np.dtype(_TYPES[entry["dtype"]]), shape)
-                elif name in ("words", "word_ends", "vectors"):
-                    raise self.source.refuse(
-                        f"the tensor {name!r} is of type {entry['dtype']!r}; "
-                        f"{', '.join(_TYPES)} can be read. Convert it."
-                    )
-                self._places[name] = (8 + length + first, 8 + length + last)
-        except FormatError:
-            raise
-        except (*_DAMAGE, RecursionError) as error:
-            raise self.source.refuse(
-                f"its safetensors header is not what one should be ({error!r}). Fetch it again."
-            ) from error
-        self.metadata: Mapping[str, str] = {str(k): str(v) for k, v in metadata.items()}
-        self._check_places(8 + length, size)
-
-    def _check_places(self, start: int, size: int) -> None:
-        last_end, last_name = start, ""
-        for name, (first, last) in sorted(self._places.items(), key=lambda item: item[1]):
-            if first < start or last < first or last > size:
-                raise self.source.refuse(
-                    f"the tensor {name!r} claims bytes {first} to {last}, out of range: data is in "
-                    f"bytes {start} to {size}. The file is cut or damaged: fetch it again."
-                )
-            if first < last_end:
-                raise self.source.refuse(
-                    f"the tensors {last_name!r} and {name!r} overlap at byte offset {first}. "
-                    "The file is damaged: fetch it again."
-                )
-            last_end, last_name = last, name
-        for name, (dtype, shape) in self.kinds.items():
-            first, last = self._places[name]
-            if min(shape, default=1) < 0 or math.prod(shape) * dtype.itemsize != last - first:
-                raise self.source.refuse(
-                    f"the tensor {name!r} of shape {shape} and type {dtype} does not take "
-                    f"{last - first} bytes. The file is damaged: fetch it again."
-                )
-
-    def open(self, name: str) -> BinaryIO:
-        """Return the file at the first byte of a tensor."""
-        file = self.source.file()
-        file.seek(self._places[name][0])
-        return file
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    blocks: Iterable[bytes]
 
 
-@dataclass
-class NpzFile:
-    """An `.npz`: a zip of `.npy` arrays."""
+def as_tensor(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return an array as one that can be written.
 
-    source: Source
-
-    def __post_init__(self) -> None:
-        self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-        self.metadata: Mapping[str, str] = MappingProxyType({})
-        try:
-            self._archive = zipfile.ZipFile(self.source.file())
-            for info in self._archive.infolist():
-                if info.file_size > MAX_RATIO * max(info.compress_size, 1):
-                    raise self.source.refuse(
-                        f"{info.filename} unpacks to more than {MAX_RATIO} times its size, as a "
-                        "bomb does. If you trust it, save it again without compression."
-                    )
-                name = info.filename.removesuffix(".npy")
-                with self._archive.open(info) as member:
-                    self.kinds[name] = self._kind(member, name)
-        except FormatError:
-            raise
-        except _DAMAGE as error:
-            raise self.source.refuse(
-                f"is a damaged .npz file ({error}). Save it again with numpy.savez."
-            ) from error
-
-    def _kind(self, member: Any, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        version = np.lib.format.read_magic(member)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        shape, is_fortran, dtype = read(member)
-        if dtype.hasobject:
-            raise self.source.refuse(
-                f"the array {name!r} holds pickled objects, which can run code and are never "
-                "loaded. Save words as numpy.array(words, dtype=str)."
-            )
-        if is_fortran and len(shape) > 1 and name in ("words", "vectors"):
-            raise self.source.refuse(
-                f"the array {name!r} is stored column by column. "
-                "Save numpy.ascontiguousarray of it."
-            )
-        return dtype, shape
-
-    def open(self, name: str) -> BinaryIO:
-        """Return the bytes of an array, unpacked as they are read."""
-        member: Any = self._archive.open(f"{name}.npy")
-        self._kind(member, name)
-        return member
+    Examples
+    --------
+    >>> as_tensor(np.arange(3)).shape
+    (3,)
+    """
+    little = array.dtype.newbyteorder("<")
+    return Tensor(little, array.shape, [array.astype(little, copy=False).tobytes()])
 
 
 class ArrayRows:
@@ -210,7 +112,7 @@ class ArrayRows:
                 raw = [
                     encoded(each) if isinstance(each, str) else each for each in strings.tolist()
                 ]
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 raise self.source.refuse(f"'words' holds no valid text ({error}).") from error
             return self._checked(*packed(raw))
         if dtype != np.uint8 or len(shape) != 1:
@@ -265,18 +167,25 @@ class ArrayRows:
                 done += n_block
         except FormatError:
             raise
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.source.refuse(
                 f"the array {name!r} is damaged ({error}). Fetch the file again."
             ) from error
+
+    def raw_words(self) -> list[bytes]:
+        """Return all words as bytes."""
+        text = self.words.tobytes()
+        starts = [0, *self.word_ends.tolist()[:-1]]
+        return [text[a:b] for a, b in zip(starts, self.word_ends.tolist(), strict=True)]
 
     def vector_bytes(self) -> Iterator[bytes]:
         """Return the bytes of all vectors, some rows at a time."""
         n_block = max(1, _BLOCK_BYTES // (self.dtype.itemsize * self.n_dims))
         return self._blocks("vectors", n_block, self.n_rows)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows."""
+        del whole
         first = 0
         starts = np.concatenate([np.zeros(1, dtype=np.int64), self.word_ends[:-1]])
         for data in self.vector_bytes():
@@ -286,3 +195,47 @@ class ArrayRows:
             ends = self.word_ends[rows]
             yield Batch(self.words, starts[rows], ends, block.__getitem__, is_finite)
             first += len(block)
+
+
+class ArrayCodec(Codec[ArrayRows]):
+    """What `.npz` and safetensors share: they hold the same arrays in different wrappings."""
+
+    @abstractmethod
+    def arrays(self, source: Source) -> ArrayFile:
+        """Return the arrays in a file."""
+
+    @abstractmethod
+    def store(self, out: Any, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """Write named arrays to `out`."""
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> ArrayRows:
+        """Return the reader of a file's rows, in the type of the file."""
+        del dtype
+        return ArrayRows(source, self.arrays(source))
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        """Write a whole file to `out`."""
+        little = embedding.vectors.dtype.newbyteorder("<")
+        blocks = (
+            vectors.astype(little, copy=False).tobytes() for _, vectors in in_blocks(embedding)
+        )
+        vectors = Tensor(little, embedding.vectors.shape, blocks)
+        words = [encoded(word) for word in embedding.words]
+        self.store(out, _named(words, vectors), embedding.provenance)
+
+    def rewrite(self, rows: ArrayRows, added: Embedding, out: Any) -> None:
+        """Write the arrays again, with the same bits and more rows."""
+        more = added.vectors.astype(rows.dtype).tobytes()
+        shape = (rows.n_rows + len(added), rows.n_dims)
+        vectors = Tensor(rows.dtype, shape, chain(rows.vector_bytes(), [more]))
+        words = rows.raw_words() + [encoded(word) for word in added.words]
+        self.store(out, _named(words, vectors), rows.provenance)
+
+    def difference(self, old: ArrayRows, new: ArrayRows) -> Difference | None:
+        """Compare words and the bits of their vectors."""
+        return difference_of_rows(old, new)
+
+
+def _named(words: list[bytes], vectors: Tensor) -> dict[str, Tensor]:
+    data, ends = packed(words)
+    return {"words": as_tensor(data), "word_ends": as_tensor(ends), "vectors": vectors}

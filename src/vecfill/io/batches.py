@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
+from vecfill.io.sources import Source
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -64,6 +65,10 @@ class Batch:
         starts, ends = (self.starts - first).tolist(), (self.ends - first).tolist()
         return [text[starts[row] : ends[row]] for row in chosen]
 
+    def word(self, row: int) -> bytes:
+        """Return the word of one row, as bytes."""
+        return self.buffer[self.starts[row] : self.ends[row]].tobytes()
+
     def words(self) -> list[str]:
         """Return all words as strings."""
         return [decoded(word) for word in self.raw_words()]
@@ -72,13 +77,18 @@ class Batch:
 class RowReader(Protocol):
     """What a module of a format makes of a source."""
 
+    source: Source
     n_dims: int
     dtype: np.dtype[Any]
     notes: list[str]
     provenance: Mapping[str, str]
 
-    def batches(self) -> Iterator[Batch]:
-        """Hand out the rows from the first to the last."""
+    def batches(self, *, whole: bool = False) -> Iterator[Batch]:
+        """Hand out the rows from the first to the last, and check each of them.
+
+        `whole` says that every vector will be taken, so that text is best parsed at once; without
+        it numbers are checked, and parsed only where `Batch.take` asks for them.
+        """
         ...
 
 
@@ -161,7 +171,7 @@ class WantedWords:
         rows: list[int] = []
         words: list[bytes] = []
         for row in maybe[:n_maybe].tolist():
-            word = batch.buffer[batch.starts[row] : batch.ends[row]].tobytes()
+            word = batch.word(row)
             if word in self.rank:
                 rows.append(row)
                 words.append(word)

@@ -1,25 +1,30 @@
-"""Parquet, Arrow (Feather) and CSV/TSV: a column of words, and a vector column or one per dim."""
+"""What Parquet, Arrow and CSV share: a column of words, and a vector column or one per dim."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.parquet as pq
 
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.io.batches import Batch, blank_words, finite_rows, shown
-from vecfill.io.formats import Format
-from vecfill.io.numbers import NUMBER_TEXT
+from vecfill.io.batches import (
+    ROWS_PER_BLOCK,
+    Batch,
+    blank_words,
+    encoded,
+    finite_rows,
+    shown,
+)
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 
@@ -28,7 +33,6 @@ _DAMAGE = (
     pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError,
     OverflowError, UnicodeError,
 )  # fmt: skip
-_BATCH_ROWS = 16384
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Columns:
 
 
 @contextlib.contextmanager
-def _refusing(source: Source, kind: str) -> Iterator[None]:
+def refusing(source: Source, kind: str) -> Iterator[None]:
+    """Turn what Arrow raises on broken files into an error that names the file."""
     try:
         yield
     except _DAMAGE as error:
@@ -51,84 +56,37 @@ def _refusing(source: Source, kind: str) -> Iterator[None]:
         raise source.refuse(f"cannot be read as {kind}: {said}. Save it again.") from error
 
 
-class ColumnarRows:
-    """The rows of a Parquet, Arrow, CSV or TSV file."""
+class ColumnarRows(ABC):
+    """The rows of a file that holds columns."""
 
-    def __init__(self, source: Source, kind: Format, dtype: np.dtype[Any] | None = None) -> None:
+    kind: ClassVar[str]
+
+    def __init__(self, source: Source, dtype: np.dtype[Any] | None = None) -> None:
         self.source = source
-        self.format = kind
         self.notes: list[str] = []
         self.provenance: Mapping[str, str] = MappingProxyType({})
-        self.is_text = kind in (Format.CSV, Format.TSV)
-        with _refusing(source, kind.value):
+        with refusing(source, self.kind):
             self.schema = self._read_schema()
         self.columns = self._choose_columns(self.schema)
-        self.dtype: np.dtype[Any] = np.dtype(np.float32) if dtype is None else dtype
-        if not self.is_text:
-            self.dtype = self._own_dtype()
+        self.dtype: np.dtype[Any] = self._own_dtype(dtype)
         self.n_dims = len(self.columns.numbers)
         if self.columns.is_list:
             self.n_dims = self._list_dims()
         if not 0 < self.n_dims <= MAX_DIMS:
             raise source.refuse(f"has vectors of {self.n_dims} dimensions. Save at least one.")
 
+    @abstractmethod
+    def _read_schema(self) -> pa.Schema:
+        """Return the columns of the file."""
+
+    @abstractmethod
+    def _record_batches(self) -> Iterator[pa.RecordBatch]:
+        """Hand out the file's own record batches, all columns."""
+
     def tables(self) -> Iterator[pa.RecordBatch]:
         """Hand out the file's own record batches, all columns."""
-        with _refusing(self.source, self.format.value):
-            file = self.source.file()
-            if self.format is Format.PARQUET:
-                yield from pq.ParquetFile(file).iter_batches(batch_size=_BATCH_ROWS)
-            elif self.format is Format.ARROW:
-                with _arrow_reader(file) as reader:
-                    if isinstance(reader, pa.ipc.RecordBatchFileReader):
-                        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
-                    else:
-                        yield from reader
-            else:
-                yield from self._csv_reader(file)
-
-    def _csv_reader(self, file: Any) -> Iterator[pa.RecordBatch]:
-        delimiter = "\t" if self.format is Format.TSV else ","
-        types = {name: pa.binary() for name in self._header_fields()}
-        try:
-            with pyarrow.csv.open_csv(
-                file,
-                read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=1 << 22),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types, strings_can_be_null=False, null_values=[]
-                ),
-            ) as reader:
-                yield from reader
-        except pa.ArrowInvalid as error:
-            told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
-            if told is None:
-                raise
-            row, expected, found = told.groups()
-            raise self.source.refuse(
-                f"row {row} has {found} fields instead of {expected}. Correct the row."
-            ) from error
-
-    def _header_fields(self) -> list[str]:
-        head = self.source.head.removeprefix(b"\xef\xbb\xbf")
-        line = re.split(rb"\r\n|\n|\r", head.lstrip(b"\r\n"), maxsplit=1)[0]
-        delimiter = b"\t" if self.format is Format.TSV else b","
-        fields = [field.strip(b'"') for field in line.split(delimiter)]
-        return [field.decode("utf-8", "replace") for field in fields]
-
-    def _read_schema(self) -> pa.Schema:
-        if self.is_text:
-            fields = self._header_fields()
-            if len(set(fields)) != len(fields):
-                raise self.source.refuse("has two columns of one name. Rename one of them.")
-            return pa.schema([(name, pa.binary()) for name in fields])
-        file = self.source.file()
-        if self.format is Format.PARQUET:
-            return pq.ParquetFile(file).schema_arrow
-        with _arrow_reader(file) as reader:
-            return reader.schema
+        with refusing(self.source, self.kind):
+            yield from self._record_batches()
 
     def _choose_columns(self, schema: pa.Schema) -> Columns:
         names: list[str] = list(schema.names)
@@ -141,25 +99,25 @@ class ColumnarRows:
                 f"has no column {WORD!r} of words; its columns are {_listed(names)}. "
                 f"Name the column of words {WORD!r}."
             )
-        if self.is_text:
-            numbers = tuple(name for name in names if name != word)
-            if not numbers:
-                raise self.source.refuse(
-                    f"has no columns of numbers beside {word!r}. Write one column per dimension."
-                )
-            return Columns(word, numbers, is_list=False)
+        return Columns(word, *self._choose_numbers(schema, word))
+
+    def _choose_numbers(self, schema: pa.Schema, word: str) -> tuple[tuple[str, ...], bool]:
+        """Return the columns of numbers, and whether it is one column of lists."""
+        del word
+        names: list[str] = list(schema.names)
         lists = [field.name for field in schema if _is_list(field.type)]
         if VECTOR in lists or len(lists) == 1:
-            return Columns(word, (VECTOR if VECTOR in lists else lists[0],), is_list=True)
+            return (VECTOR if VECTOR in lists else lists[0],), True
         numbers = tuple(field.name for field in schema if pa.types.is_floating(field.type))
         if not numbers or len(set(numbers)) != len(numbers):
             raise self.source.refuse(
                 f"has no column {VECTOR!r} of lists of numbers, nor columns of floating-point "
                 f"numbers; its columns are {_listed(names)}. Name the vectors {VECTOR!r}."
             )
-        return Columns(word, numbers, is_list=False)
+        return numbers, False
 
-    def _own_dtype(self) -> np.dtype[Any]:
+    def _own_dtype(self, dtype: np.dtype[Any] | None) -> np.dtype[Any]:
+        del dtype
         kind: Any = self.schema.field(self.columns.numbers[0]).type
         kind = kind.value_type if self.columns.is_list else kind
         return np.dtype(kind.to_pandas_dtype())
@@ -175,11 +133,12 @@ class ColumnarRows:
                     return length
         raise self.source.refuse("holds no rows. Pass a file with vectors in it.")
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows."""
+        del whole
         first = 0
         for table in self.tables():
-            with _refusing(self.source, self.format.value):
+            with refusing(self.source, self.kind):
                 batch = self._batch(table, first)
             if batch is not None:
                 yield batch
@@ -238,9 +197,7 @@ class ColumnarRows:
     def _from_columns(self, table: pa.RecordBatch, first: int) -> FloatArray:
         vectors = np.empty((table.num_rows, self.n_dims), dtype=self.dtype)
         for place, name in enumerate(self.columns.numbers):
-            column = table.column(name)
-            if self.is_text:
-                column = self._parsed(column, name, first)
+            column = self._numbers(table.column(name), name, first)
             if column.null_count:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise self.source.refuse(
@@ -249,27 +206,55 @@ class ColumnarRows:
             vectors[:, place] = column.to_numpy(zero_copy_only=False)
         return vectors
 
-    def _parsed(self, column: Any, name: str, first: int) -> Any:
-        kind = pa.float32() if self.dtype.itemsize < 8 else pa.float64()
-        with contextlib.suppress(pa.ArrowInvalid):
-            parsed = pc.cast(pc.cast(column, pa.string()), kind)
-            if np.isfinite(parsed.to_numpy(zero_copy_only=False)).all():
-                return parsed
-        for row, text in enumerate(column.to_pylist()):
-            good = NUMBER_TEXT.fullmatch(text) and len(text) < 800
-            if not good or not np.isfinite(np.array(float(text)).astype(self.dtype)):
-                what = f"{shown(text)} is not a finite number" if text else "no number"
-                raise self.source.refuse(
-                    f"row {first + row + 1}, column {name!r}: {what}. Numbers are written like "
-                    "-0.25 or 1e-3, with a point as decimal mark."
-                )
-        raise self.source.refuse(f"column {name!r} cannot be read as numbers. Save it again.")
+    def _numbers(self, column: Any, name: str, first: int) -> Any:
+        """Return a column of numbers; formats of text parse it here."""
+        del name, first
+        return column
 
 
-def _arrow_reader(file: Any) -> Any:
-    start = file.read(6)
-    file.seek(0)
-    return pa.ipc.open_file(file) if start == b"ARROW1" else pa.ipc.open_stream(file)
+class ColumnarCodec(Codec[ColumnarRows]):
+    """What Parquet and Arrow share: they are written anew from record batches."""
+
+    is_table = True
+
+    @abstractmethod
+    def write_tables(self, out: Any, blocks: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Write record batches to `out`."""
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        """Write a whole file to `out`."""
+        words = [encoded(word) for word in embedding.words]
+        schema = embedding_schema(embedding, with_text=all(_is_utf8(word) for word in words))
+        columns = Columns(WORD, (VECTOR,), is_list=True)
+        blocks = (
+            as_record_batch(
+                words[first : first + ROWS_PER_BLOCK],
+                embedding.vectors[first : first + ROWS_PER_BLOCK],
+                schema,
+                columns,
+            )
+            for first in range(0, len(words), ROWS_PER_BLOCK)
+        )
+        self.write_tables(out, blocks, schema)
+
+    def rewrite(self, rows: ColumnarRows, added: Embedding, out: Any) -> None:
+        """Write the record batches again, all columns, and then the rows to add."""
+        words = [encoded(word) for word in added.words]
+        vectors = added.vectors.astype(rows.dtype)
+        more = as_record_batch(words, vectors, rows.schema, rows.columns)
+        self.write_tables(out, chain(rows.tables(), [more]), rows.schema)
+
+    def difference(self, old: ColumnarRows, new: ColumnarRows) -> Difference | None:
+        """Compare words and the bits of their vectors."""
+        return difference_of_rows(old, new)
+
+
+def _is_utf8(word: bytes) -> bool:
+    try:
+        word.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_text(kind: Any) -> bool:

@@ -14,6 +14,8 @@ from vecfill._compiled import compiled
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
 from vecfill.io.batches import Batch, Bytes, Offsets, packed
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS, MAX_WORD
 
@@ -23,7 +25,7 @@ _ENTRY_TAIL = 9
 _BATCH_ROWS = 8192
 
 
-class FasttextBinary:
+class FasttextRows:
     """The words of a fastText model, with the vectors that fastText itself gives them."""
 
     def __init__(self, source: Source) -> None:
@@ -130,8 +132,9 @@ class FasttextBinary:
             )
         return struct.unpack(form, data)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the words; vectors are put together when they are taken."""
+        del whole
         for first in range(0, self._n_words, _BATCH_ROWS):
             words = self._words[first : first + _BATCH_ROWS]
             buffer, ends = packed(words)
@@ -154,6 +157,25 @@ class FasttextBinary:
             return vectors
 
         return Batch(buffer, starts, ends, take, np.ones(len(words), dtype=np.bool_))
+
+
+class Fasttext(Codec[FasttextRows]):
+    """fastText's own `.bin`, which can be read but not written."""
+
+    read_only = "Use its .vec file, which has the format word2vec-text."
+
+    def detects(self, source: Source) -> bool:
+        """Tell by the first bytes."""
+        return source.head.startswith(MAGIC)
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> FasttextRows:
+        """Return the reader of a file's words."""
+        del dtype
+        return FasttextRows(source)
+
+    def difference(self, old: FasttextRows, new: FasttextRows) -> Difference | None:
+        """Compare words and the bits of their vectors."""
+        return difference_of_rows(old, new)
 
 
 @compiled

@@ -10,38 +10,16 @@ import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.arrays import ArrayRows, NpzFile, SafetensorsFile
-from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, shown
-from vecfill.io.columnar import ColumnarRows
-from vecfill.io.fasttext import FasttextBinary
-from vecfill.io.formats import Format, detected_format, named_format
+from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, encoded, shown
+from vecfill.io.codecs import codec_of
 from vecfill.io.sources import Source
-from vecfill.io.text import TextRows
-from vecfill.io.word2vec_binary import Word2vecBinary
-
-
-def row_reader(source: Source, kind: Format, dtype: np.dtype[Any] | None = None) -> RowReader:
-    """Return the reader of a format's rows; `dtype` matters to formats of text."""
-    match kind:
-        case Format.WORD2VEC_BINARY:
-            return Word2vecBinary(source)
-        case Format.WORD2VEC_TEXT | Format.GLOVE:
-            return TextRows(source, header=kind is Format.WORD2VEC_TEXT, dtype=dtype)
-        case Format.FASTTEXT:
-            return FasttextBinary(source)
-        case Format.SAFETENSORS:
-            return ArrayRows(source, SafetensorsFile(source))
-        case Format.NPZ:
-            return ArrayRows(source, NpzFile(source))
-        case _:
-            return ColumnarRows(source, kind, dtype)
 
 
 def read_embedding(
     path: str | os.PathLike[str],
     words: Iterable[str] | None = None,
     *,
-    format: str | Format | None = None,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     member: str | None = None,
     dtype: Literal["float32", "float64"] | None = None,
 ) -> Embedding:
@@ -55,11 +33,12 @@ def read_embedding(
     Parameters
     ----------
     path
-        A file of any format in `Format`, also inside gzip or zip.
+        A file of any format in `vecfill.io.FORMAT_NAMES`, also inside gzip or zip.
     words
         The words to read; they come in this order, those not in the file are left out.
     format
-        A name from `Format` where the content leaves doubt; told from the content otherwise.
+        A name from `vecfill.io.FORMAT_NAMES`, if the content leaves doubt. By default the
+        content tells.
     member
         Which file inside a zip.
     dtype
@@ -77,8 +56,7 @@ def read_embedding(
         raise InputError(f"dtype={dtype!r}. Use 'float32' or 'float64', or leave it out.")
     chosen = None if dtype is None else np.dtype(dtype)
     with Source(path, member) as source:
-        kind = detected_format(source) if format is None else named_format(format)
-        reader = row_reader(source, kind, chosen)
+        reader = codec_of(source, format).reader(source, chosen)
         rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
@@ -100,7 +78,7 @@ def read_embedding(
 def iter_words(
     path: str | os.PathLike[str],
     *,
-    format: str | Format | None = None,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     member: str | None = None,
 ) -> Iterator[list[str]]:
     r"""Return the words of a file, batch by batch in its order, duplicates included.
@@ -116,8 +94,7 @@ def iter_words(
     ['cat', 'dog']
     """
     with Source(path, member) as source:
-        kind = detected_format(source) if format is None else named_format(format)
-        for batch in row_reader(source, kind).batches():
+        for batch in codec_of(source, format).reader(source).batches():
             yield batch.words()
         source.check_unchanged()
 
@@ -163,7 +140,7 @@ class _Rows:
 def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
     seen: dict[str, None] = {}
     n_twice, twice = 0, ""
-    for batch in reader.batches():
+    for batch in reader.batches(whole=True):
         kept: list[int] = []
         for row, word in enumerate(batch.words()):
             if word not in seen:
@@ -175,7 +152,7 @@ def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
         rows.add(_finite(source, batch, np.array(kept, dtype=np.int64)))
     notes = list(reader.notes)
     if n_twice:
-        notes.insert(0, _about_twice(source, n_twice, twice))
+        notes.insert(0, about_repeats(source, n_twice, twice))
     return Embedding(seen, rows.array(), notes=notes, provenance=reader.provenance)
 
 
@@ -198,9 +175,9 @@ def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedW
         n_odd += int(np.count_nonzero(~batch.is_finite))
     notes = list(reader.notes)
     if n_twice:
-        notes.append(_about_twice(source, n_twice, twice))
+        notes.append(about_repeats(source, n_twice, twice))
     if n_odd:
-        notes.append(f"{source}: {n_odd} rows that were not asked for hold NaN or infinity.")
+        notes.append(about_odd(source, n_odd))
     missing = len(wanted.words) - len(order)
     if missing:
         notes.append(f"{source}: {missing} of {len(wanted.words)} words asked for are not in it.")
@@ -215,18 +192,27 @@ def _finite(source: Source, batch: Batch, kept: Any) -> FloatArray:
     vectors = batch.take(kept)
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():
-        row = int(kept[int(np.argmin(is_finite))])
-        word = batch.buffer[batch.starts[row] : batch.ends[row]].tobytes()
-        raise source.refuse(
-            f"the vector of {shown(word)} holds NaN or infinity (the word is at byte offset "
-            f"{batch.offset + int(batch.starts[row])}). Leave the word out with words=, or repair "
-            "the file."
-        )
+        raise not_finite(source, batch, int(kept[int(np.argmin(is_finite))]))
     return vectors
 
 
-def _about_twice(source: Source, n_twice: int, word: str) -> str:
+def not_finite(source: Source, batch: Batch, row: int) -> FormatError:
+    """Return the error about a vector that holds NaN or infinity."""
+    return source.refuse(
+        f"the vector of {shown(batch.word(row))} holds NaN or infinity (the word is at byte offset "
+        f"{batch.offset + int(batch.starts[row])}). Leave the word out with words=, or repair "
+        "the file."
+    )
+
+
+def about_repeats(source: Source, n_twice: int, word: str) -> str:
+    """Return the note about rows that repeat a word."""
     return (
         f"{source}: {n_twice} rows repeat a word that came before, such as "
-        f"{shown(word.encode('utf-8', 'surrogateescape'))}; the first row of each was taken."
+        f"{shown(encoded(word))}; the first row of each was taken."
     )
+
+
+def about_odd(source: Source, n_odd: int) -> str:
+    """Return the note about rows that hold no numbers but were not needed."""
+    return f"{source}: {n_odd} rows that were not asked for hold NaN or infinity."

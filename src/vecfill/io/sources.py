@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecfill.errors import FormatError, InputError
+from vecfill.io.aside import Aside
 
 MAX_RATIO = 1000
 """A packed file that grows more than this is taken for a bomb."""
@@ -49,6 +50,8 @@ class Source:
         self._spool: BinaryIO | None = None
         self.container: Literal["plain", "gzip", "zip"] = "plain"
         self.member = member
+        self._on_disk: Aside | None = None
+        self._content: Aside | None = None
         try:
             status = os.fstat(self._file.fileno())
             self.size = status.st_size
@@ -90,20 +93,47 @@ class Source:
             return self.path.stem
         return self.path.name
 
+    @property
+    def suffix(self) -> str:
+        """The suffix of `name`, in lower case."""
+        return PurePosixPath(self.name).suffix.lower()
+
     def refuse(self, problem: str) -> FormatError:
         """Return an error that names this file."""
         return FormatError(f"{self}: {problem}")
 
+    def watch(self, *, on_disk: Aside | None = None, content: Aside | None = None) -> None:
+        """Let the next stream show what it reads: the file's bytes, and those unpacked from it.
+
+        Formats that need random access open no stream, and zip files skip other members: ask
+        `n_bytes` of what was passed whether it saw everything.
+        """
+        self._on_disk, self._content = on_disk, content
+
+    def read_through(self) -> None:
+        """Read the content once, for those who watch, if no stream was opened since."""
+        if self._content is not None:
+            with self.stream() as stream:
+                while stream.read(1 << 22):
+                    pass
+
     def stream(self) -> ByteStream:
         """Return the content from its beginning, to be read once, in order."""
+        on_disk, content = self._on_disk, self._content
+        self._on_disk = self._content = None
         if self.container == "plain":
-            return ByteStream(self, open(self.path, "rb", buffering=0))  # noqa: PTH123
+            file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
+            return ByteStream(self, file, watchers=(on_disk, content))
         if self.container == "gzip":
-            return ByteStream(self, gzip.open(self.path, "rb"))
+            file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
+            packed = _Watched(file, on_disk)
+            unpacked = gzip.GzipFile(fileobj=io.BufferedReader(packed, 1 << 20))
+            return ByteStream(self, unpacked, packed, watchers=(content,))
         try:
             archive = zipfile.ZipFile(self.path)
             assert self.member is not None
-            return ByteStream(self, cast(_Readable, archive.open(self.member)), archive)
+            member = cast(_Readable, archive.open(self.member))
+            return ByteStream(self, member, archive, watchers=(content,))
         except _DAMAGE as error:
             raise self.refuse(
                 f"the zip is damaged or locked: {error}. Unpack it yourself."
@@ -212,16 +242,47 @@ class _Readable(Protocol):
     def close(self) -> None: ...
 
 
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class _Watched(io.RawIOBase):
+    """A file whose bytes are shown to somebody as they are read."""
+
+    def __init__(self, file: io.FileIO, watcher: Aside | None) -> None:
+        super().__init__()
+        self._file = file
+        self._watcher = watcher
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        got = self._file.readinto(buffer) or 0
+        if self._watcher is not None and got:
+            self._watcher.offer(memoryview(buffer).cast("B")[:got])
+        return got
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class ByteStream(io.RawIOBase):
     """Content read in order, counting what came out; damage comes out as a `FormatError`."""
 
     def __init__(
-        self, source: Source, file: _Readable, archive: zipfile.ZipFile | None = None
+        self,
+        source: Source,
+        file: _Readable,
+        container: _Closable | None = None,
+        watchers: tuple[Aside | None, ...] = (),
     ) -> None:
         super().__init__()
         self._source = source
         self._file = file
-        self._archive = archive
+        self._container = container
+        self._watchers = [each for each in watchers if each is not None]
         self.n_read = 0
 
     def readable(self) -> bool:
@@ -248,14 +309,16 @@ class ByteStream(io.RawIOBase):
                 f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
             ) from error
         self.n_read += filled
+        for watcher in self._watchers:
+            watcher.offer(view[:filled])
         return filled
 
     def close(self) -> None:
         """Close what was opened."""
         if not self.closed:
             self._file.close()
-            if self._archive is not None:
-                self._archive.close()
+            if self._container is not None:
+                self._container.close()
         super().close()
 
 

@@ -1,280 +1,101 @@
-"""Text rows: a word and its numbers on each line; with a header (word2vec, `.vec`) or without.
-
-Numbers are counted from the right, so that a word may hold spaces (GloVe 840B has some). Lines
-end in LF, CRLF or CR, also mixed; blank lines are passed over and reported.
-"""
+"""word2vec text and GloVe: a word and its numbers on each line, with a header or without."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
+from vecfill.errors import InputError
+from vecfill.io.batches import WHITE, encoded, in_blocks, shown
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.comparing import difference_of_bytes
+from vecfill.io.lines import TextStyle, has_header, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
-from vecfill.io.numbers import POWERS, nearest_float, parse_rows, shortest_texts
-from vecfill.io.sources import Source, Window
-from vecfill.io.word2vec_binary import MAX_WORD, parsed_header
-
-BOM = b"\xef\xbb\xbf"
-_HEADER = re.compile(rb"\s*[+-]?\d+[ \t]+[+-]?\d+\s*")
-_WINDOW = 1 << 22
-_MAX_LINE = 1 << 27
-_SAMPLE_LINES = 200
+from vecfill.io.numbers import shortest_texts
+from vecfill.io.sources import Source
+from vecfill.io.text_rows import TextRows
+from vecfill.io.word2vec_binary import MAX_WORD, header, new_header
 
 
-@dataclass(frozen=True)
-class TextStyle:
-    """How a file writes its rows, learned from its first ones, so that more can follow suit."""
+class _Text(Codec[TextRows]):
+    """What the two formats of text share; they differ in the header."""
 
-    newline: bytes = b"\n"
-    separator: bytes = b" "
-    trailing: bytes = b""
-    decimals: int | None = None
-    significant: int | None = None
+    copies_rows = True
+    has_header: ClassVar[bool]
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> TextRows:
+        """Return the reader of a file's rows."""
+        return TextRows(source, header=self.has_header, dtype=dtype)
+
+    def may_be_features(self, source: Source) -> bool:
+        """Tell whether the first line holds tabs or commas, as that of a table does."""
+        first = source.head.split(b"\n", 1)[0]
+        return b"\t" in first or b"," in first
+
+    def word_of(self, entity: str) -> str:
+        """Return the name with `_` for white space, which would end the word elsewhere."""
+        return "_".join(entity.split())
+
+    def check_words(self, words: Iterable[str]) -> None:
+        """Refuse words that a text file cannot hold."""
+        check_words(words)
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        """Write a whole file to `out`."""
+        if self.has_header:
+            out.write(header(len(embedding), embedding.n_dims))
+        out.writelines(rows_as_text(embedding, TextStyle()))
+
+    def new_start(self, rows: TextRows, n_added: int) -> tuple[bytes, int]:
+        """Return the header with the new count; without a header rows begin at once."""
+        if rows.n_rows is None:
+            return b"", 0
+        return new_header(rows.source.head[: rows.body], rows.n_rows + n_added), rows.body
+
+    def skim(self, rows: TextRows) -> None:
+        """Learn whether the last line ends."""
+        last = b"\n"
+        with rows.source.stream() as stream:
+            while block := stream.read(1 << 22):
+                last = block[-1:]
+        rows.ends_with_newline = last in (b"\n", b"\r")
+
+    def added_rows(self, rows: TextRows, added: Embedding) -> Iterator[bytes]:
+        """Return rows in the style of the file, after the end of a line that has none."""
+        if not rows.ends_with_newline:
+            yield rows.style.newline
+        yield from rows_as_text(added, rows.style)
+
+    def difference(self, old: TextRows, new: TextRows) -> Difference | None:
+        """Compare the bytes of the rows."""
+        return difference_of_bytes(old, new)
 
 
-def sample_lines(head: bytes) -> list[bytes]:
-    """Return the whole lines at the beginning of a text, blank ones left out."""
-    text = head.removeprefix(BOM)
-    lines = re.split(rb"\r\n|\n|\r", text)
-    if len(head) >= 1 << 16 and len(lines) > 1:
-        lines.pop()  # cut by the end of the sample
-    return [line for line in lines if line.strip(WHITE)][:_SAMPLE_LINES]
+class Word2vecText(_Text):
+    """word2vec text and fastText `.vec`: a line with count and dims, then the rows."""
+
+    has_header = True
+
+    def detects(self, source: Source) -> bool:
+        """Tell whether the first line is a header."""
+        return has_header(sample_lines(source.head))
 
 
-def n_trailing_numbers(line: bytes) -> int:
-    """Return how many of the last fields of a line are numbers; the first field is a word."""
-    fields = re.split(rb"[ \t]", line.rstrip(b" \t"))
-    n_numbers = 0
-    for field in reversed(fields[1:]):
-        if not NUMBER.fullmatch(field):
-            break
-        n_numbers += 1
-    return n_numbers
+class Glove(_Text):
+    """GloVe: rows alone. Any file that no other format claims is read as this one."""
 
+    has_header = False
 
-def has_header(lines: list[bytes]) -> bool:
-    """Tell whether the first line is a header, by what stands on the second."""
-    if not lines or not _HEADER.fullmatch(lines[0]):
-        return False
-    if len(lines) == 1:
+    def detects(self, source: Source) -> bool:
+        """Take every file."""
+        del source
         return True
-    n_numbers = len(lines[1].split()) - 1
-    return n_numbers != 1 or lines[0].split()[1] == b"1"
-
-
-class TextRows:
-    """The rows of a text file."""
-
-    def __init__(self, source: Source, *, header: bool, dtype: np.dtype[Any] | None = None) -> None:
-        self.source = source
-        self.dtype: np.dtype[Any] = np.dtype(np.float32) if dtype is None else dtype
-        self.notes: list[str] = []
-        self.provenance: Mapping[str, str] = MappingProxyType({})
-        self.n_rows: int | None = None
-        self.ends_with_newline = True
-        lines = sample_lines(source.head)
-        if not lines:
-            raise source.refuse("holds only blank lines. Pass a file with vectors in it.")
-        self.bom = BOM if source.head.startswith(BOM) else b""
-        self.body = len(self.bom)
-        self.body_line = 1
-        if header:
-            self.n_rows, self.n_dims = parsed_header(source, lines[0])
-            skipped = re.match(
-                rb"(?:[ \t]*(?:\r\n|\n|\r))*[^\r\n]*(\r\n|\n|\r|$)", source.head[self.body :]
-            )
-            assert skipped is not None
-            self.body += skipped.end()
-            self.body_line += len(re.findall(rb"\r\n|\n|\r", skipped.group()))
-            lines = lines[1:]
-            if not lines:
-                raise source.refuse(
-                    f"the header says {self.n_rows} words, but the file holds 0 rows: "
-                    "only a header. Fetch it again."
-                )
-        else:
-            self.n_dims = self._most_common_dims(lines)
-        self.style = text_style(source.head, lines, self.n_dims)
-
-    def _most_common_dims(self, lines: list[bytes]) -> int:
-        counts = Counter(n_trailing_numbers(line) for line in lines)
-        n_dims = max(counts, key=lambda count: counts[count])
-        if n_dims == 0:
-            fields = lines[0].split()
-            what = shown(fields[1]) if len(fields) > 1 else "nothing"
-            raise self.source.refuse(
-                f"line 1: {what} follows the word {shown(fields[0])}, where numbers were expected. "
-                "Rows are a word and its numbers with a space between and a point as decimal "
-                "mark; if the file is of another kind, pass format=."
-            )
-        return n_dims
-
-    def batches(self) -> Iterator[Batch]:
-        """Hand out the rows; refuse the first bad one by its line number."""
-        n_seen, n_blank, line = 0, 0, self.body_line
-        with self.source.stream() as stream:
-            stream.read(self.body)
-            room = min(_WINDOW, self.source.max_size + 1)
-            window = Window(stream, max(room, 1 << 12), self.body)
-            while True:
-                starts, ends, used, n_lines, kept = split_lines(
-                    window.buffer, window.end, window.at_end
-                )
-                if used == 0 and not window.at_end:
-                    if len(window.buffer) >= _MAX_LINE:
-                        raise self.source.refuse(
-                            f"line {line} has no end in {_MAX_LINE} bytes. The file is damaged."
-                        )
-                    window.grow()
-                    continue
-                n_blank += n_lines - len(starts)
-                if len(starts):
-                    for batch in self._parsed(window, starts, ends, line + kept):
-                        n_seen += len(batch)
-                        yield batch
-                line += n_lines
-                if window.at_end:
-                    last = window.buffer[window.end - 1] if window.end else 10
-                    self.ends_with_newline = bool(last in (10, 13))
-                    break
-                window.advance(used)
-        if n_blank:
-            self.notes.append(f"{self.source}: {n_blank} blank lines were passed over.")
-        self._check_count(n_seen)
-
-    def _parsed(
-        self, window: Window, starts: Offsets, ends: Offsets, lines: Offsets
-    ) -> Iterator[Batch]:
-        single = self.dtype.itemsize < 8
-        first = 0
-        while first < len(starts):
-            n_most = int(ends[-1] - starts[first]) // (2 * self.n_dims) + 1
-            n_rows = min(len(starts) - first, n_most)
-            out = np.empty((n_rows, self.n_dims), dtype=np.float32 if single else np.float64)
-            word_ends = np.empty(n_rows, dtype=np.int64)
-            hard = np.empty((max(4096, self.n_dims), 4), dtype=np.int64)
-            chosen = slice(first, first + n_rows)
-            done, n_hard, problem = parse_rows(
-                window.buffer, starts[chosen], ends[chosen], out, word_ends, hard, POWERS, single
-            )
-            if problem != -9:
-                row = first + done
-                raw = window.buffer[starts[row] : ends[row]].tobytes()
-                raise self._bad_line(raw, int(lines[row]), problem)
-            for row, column, start, end in hard[:n_hard].tolist():
-                text = window.buffer[start:end].tobytes()
-                out[row, column] = nearest_float(text.decode("ascii"), out.dtype)
-                if not np.isfinite(out[row, column]):
-                    raise self._too_large(text, int(lines[first + row]))
-            rows = slice(first, first + done)
-            self._check_words(window, starts[rows], word_ends[:done], lines[rows])
-            yield _batch(window, starts[rows], word_ends[:done], out[:done])
-            first += done
-
-    def _check_words(
-        self, window: Window, starts: Offsets, word_ends: Offsets, lines: Offsets
-    ) -> None:
-        for row in odd_words(window.buffer, starts, word_ends).tolist():
-            word = window.buffer[starts[row] : word_ends[row]].tobytes()
-            where = f"line {lines[row]}: "
-            if not word.strip(WHITE):
-                raise self.source.refuse(
-                    f"{where}the word is empty or white space alone. "
-                    "Give it a name or drop the line."
-                )
-            if word[-1] in WHITE:
-                raise self.source.refuse(
-                    f"{where}an empty field between the word {shown(word.rstrip(WHITE))} and its "
-                    f"{self.n_dims} numbers. Put one space between fields."
-                )
-            if len(word) >= MAX_WORD:
-                raise self.source.refuse(
-                    f"{where}a word of {len(word)} bytes, {shown(word)}. The file is damaged."
-                )
-            if NUMBER.fullmatch(re.split(rb"[ \t]", word)[-1]) and re.search(rb"[ \t]", word):
-                raise self.source.refuse(
-                    f"{where}too many numbers after the word {shown(word.split()[0])}: "
-                    f"{n_trailing_numbers(word) + self.n_dims} instead of {self.n_dims}. "
-                    "Correct the line; if the number belongs to the word, write '_' for the space."
-                )
-
-    def _bad_line(self, raw: bytes, line: int, problem: int) -> FormatError:
-        fields = re.split(rb"[ \t]", raw)
-        word = shown(fields[0])
-        if problem == -2 or (problem == -1 and not fields[0]):
-            return self.source.refuse(
-                f"line {line}: the word is empty or white space alone. "
-                "Give it a name or drop the line."
-            )
-        if problem >= 0 and len(fields) > self.n_dims:
-            field = fields[problem - self.n_dims]
-            what = f"{shown(field)} is not a finite number" if field else "an empty number"
-            bad = [each for each in fields[1:] if not NUMBER.fullmatch(each)]
-            if not (field and n_trailing_numbers(raw) < self.n_dims and len(bad) > 1):
-                return self.source.refuse(
-                    f"line {line}: {what}, in the row of {word}, dimension {problem + 1} of "
-                    f"{self.n_dims}. Numbers are written like -0.25 or 1e-3, one space between."
-                )
-        found = n_trailing_numbers(raw)
-        return self.source.refuse(
-            f"line {line}: too few numbers after the word {word}: {found} instead of "
-            f"{self.n_dims}. Correct the line, or fetch the file again."
-        )
-
-    def _too_large(self, text: bytes, line: int) -> FormatError:
-        return self.source.refuse(
-            f"line {line}: {shown(text)} is too large for {self.dtype}. Correct it"
-            + (", or pass dtype='float64'." if self.dtype.itemsize < 8 else ".")
-        )
-
-    def _check_count(self, n_seen: int) -> None:
-        if self.n_rows is not None and n_seen != self.n_rows:
-            problem = "was cut short" if n_seen < self.n_rows else "holds more than its header says"
-            raise self.source.refuse(
-                f"the header says {self.n_rows} words of {self.n_dims} dimensions, but the file "
-                f"holds {n_seen} rows. It {problem}: fetch it again, or correct its first line "
-                "(or pass format='glove' if that line is a word and its number)."
-            )
-
-
-def _batch(window: Window, starts: Offsets, ends: Offsets, vectors: FloatArray) -> Batch:
-    is_finite = np.ones(len(starts), dtype=np.bool_)
-    return Batch(window.buffer, starts, ends, vectors.__getitem__, is_finite, window.offset)
-
-
-def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
-    """Learn from the first rows how rows are written."""
-    ending = re.search(rb"\r\n|\n|\r", head)
-    row = lines[0]
-    decimals: set[int] = set()
-    significant = 0
-    for line in lines:
-        for field in re.split(rb"[ \t]", line.rstrip(b" \t"))[-n_dims:]:
-            digits, _, power = field.lower().partition(b"e")
-            whole, point, part = digits.lstrip(b"+-").partition(b".")
-            decimals.add(len(part) if point and not power else -1)
-            significant = max(significant, len((whole + part).lstrip(b"0")))
-    fixed = len(decimals) == 1 and min(decimals) > 0 and max(decimals) <= 8
-    return TextStyle(
-        newline=ending.group() if ending else b"\n",
-        separator=b"\t" if row.count(b"\t") >= n_dims else b" ",
-        trailing=row[len(row.rstrip(b" \t")) :],
-        decimals=max(decimals) if fixed else None,
-        significant=significant if 0 < significant <= 7 else None,
-    )
 
 
 def rows_as_text(added: Embedding, style: TextStyle) -> Iterator[bytes]:
@@ -319,62 +140,3 @@ def check_words(words: Iterable[str]) -> None:
                 "starts or ends with white space, holds the end of a line, or ends in a space and "
                 "a number. Write '_' for spaces, or choose another format, such as safetensors."
             )
-
-
-@compiled
-def split_lines(
-    buffer: Bytes, end: int, at_end: bool
-) -> tuple[Offsets, Offsets, int, int, Offsets]:
-    """Return starts and ends of lines that are not blank, bytes used, lines, and line numbers.
-
-    Ends leave out trailing spaces. A CR at the very end of the buffer waits for its LF.
-    """
-    n_most = 1
-    for place in range(end):
-        n_most += buffer[place] == 10 or buffer[place] == 13
-    starts = np.empty(n_most, dtype=np.int64)
-    ends = np.empty(n_most, dtype=np.int64)
-    numbers = np.empty(n_most, dtype=np.int64)
-    n_kept = 0
-    n_lines = 0
-    start = 0
-    place = 0
-    while place <= end:
-        if place == end:
-            if not at_end or start == end:
-                break
-        elif buffer[place] != 10 and buffer[place] != 13:
-            place += 1
-            continue
-        elif buffer[place] == 13 and place + 1 == end and not at_end:
-            break
-        stop = place
-        while stop > start and (buffer[stop - 1] == 32 or buffer[stop - 1] == 9):
-            stop -= 1
-        if stop > start:
-            starts[n_kept] = start
-            ends[n_kept] = stop
-            numbers[n_kept] = n_lines
-            n_kept += 1
-        n_lines += 1
-        if place + 1 < end and buffer[place] == 13 and buffer[place + 1] == 10:
-            place += 1
-        place += 1
-        start = place
-    return starts[:n_kept], ends[:n_kept], min(start, end), n_lines, numbers[:n_kept]
-
-
-@compiled
-def odd_words(buffer: Bytes, starts: Offsets, ends: Offsets) -> NDArray[np.int64]:
-    """Return the rows whose word holds white space or is very long, to be looked at one by one."""
-    odd = np.empty(len(starts), dtype=np.int64)
-    n_odd = 0
-    for row in range(len(starts)):
-        is_odd = ends[row] - starts[row] >= 65536
-        for place in range(starts[row], ends[row]):
-            if buffer[place] == 32 or 9 <= buffer[place] <= 13:
-                is_odd = True
-        if is_odd:
-            odd[n_odd] = row
-            n_odd += 1
-    return odd[:n_odd]

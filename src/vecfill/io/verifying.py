@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.io.batches import Batch, RowReader, decoded
-from vecfill.io.formats import Format, detected_format, named_format
-from vecfill.io.reading import row_reader
+from vecfill.io.aside import sha256_of
+from vecfill.io.batches import RowReader, decoded
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.codecs import codec_of
 from vecfill.io.sources import Source
-from vecfill.io.text import TextRows
-from vecfill.io.word2vec_binary import Word2vecBinary
-
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -46,7 +38,7 @@ def verify(
     original: str | os.PathLike[str],
     enriched: str | os.PathLike[str],
     *,
-    format: str | Format | None = None,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     member: str | None = None,
 ) -> Verification:
     r"""Compare the known rows of two files byte for byte, in bounded memory.
@@ -66,19 +58,18 @@ def verify(
     (True, 1, ('dog',))
     """
     with Source(original, member) as old, Source(enriched) as new:
-        kind = detected_format(old) if format is None else named_format(format)
-        new_kind = detected_format(new) if format is None else kind
-        if new_kind is not kind:
+        codec = codec_of(old, format)
+        new_codec = codec_of(new, format)
+        if new_codec is not codec:
             raise InputError(
-                f"{old} is {kind.value}, but {new} is {new_kind.value}. "
+                f"{old} is {codec.name}, but {new} is {new_codec.name}. "
                 "Only files of one format can be compared byte for byte."
             )
         with ThreadPoolExecutor(2) as pool:
-            hashes = [pool.submit(_sha256, each.path) for each in (old, new)]
-            readers = row_reader(old, kind), row_reader(new, kind)
-            difference = _first_difference(old, new, *readers)
-            n_known = sum(len(batch) for batch in row_reader(old, kind).batches())
-            added = _words_after(row_reader(new, kind), n_known)
+            hashes = [pool.submit(sha256_of, each.path) for each in (old, new)]
+            difference = _first_difference(codec, old, new)
+            n_known = sum(len(batch) for batch in codec.reader(old).batches())
+            added = _words_after(codec.reader(new), n_known)
             sum_old, sum_new = (each.result() for each in hashes)
         old.check_unchanged()
         new.check_unchanged()
@@ -87,74 +78,11 @@ def verify(
     return Verification(is_ok, n_known, len(added), added, sum_old, sum_new, text, word, offset)
 
 
-Difference = tuple[str, str | None, int | None]
-
-
-def _first_difference(
-    old: Source, new: Source, old_rows: RowReader, new_rows: RowReader
-) -> Difference | None:
+def _first_difference(codec: Codec[Any], old: Source, new: Source) -> Difference | None:
+    old_rows, new_rows = codec.reader(old), codec.reader(new)
     if old_rows.n_dims != new_rows.n_dims:
-        said = f"{old} has {old_rows.n_dims} dimensions, {new} has {new_rows.n_dims}."
-        return said, None, None
-    as_bytes = isinstance(old_rows, Word2vecBinary | TextRows)
-    if not as_bytes:
-        return _rows_differ(old_rows, new_rows)
-    start_old, start_new = (
-        each.body if isinstance(each, Word2vecBinary | TextRows) else 0
-        for each in (old_rows, new_rows)
-    )
-    offset = _bytes_differ(old, start_old, new, start_new)
-    if offset is None:
-        return None
-    word = _word_at(old_rows, offset)
-    said = f"byte offset {offset} of {old}, in the row of '{printable(word)}', is not so in {new}."
-    return said, word, offset
-
-
-def _bytes_differ(old: Source, start_old: int, new: Source, start_new: int) -> int | None:
-    """Return the offset in the original of the first byte that the enriched file has not."""
-    with old.stream() as one, new.stream() as other:
-        one.read(start_old)
-        other.read(start_new)
-        place = start_old
-        while block := one.read(_BLOCK):
-            same = other.read(len(block))
-            if same != block:
-                n_shared = min(len(same), len(block))
-                left = np.frombuffer(block, np.uint8)[:n_shared]
-                differs = left != np.frombuffer(same, np.uint8)[:n_shared]
-                return place + (int(np.argmax(differs)) if differs.any() else n_shared)
-            place += len(block)
-    return None
-
-
-def _word_at(reader: RowReader, offset: int) -> str:
-    word = ""
-    for batch in reader.batches():
-        row = int(np.searchsorted(batch.starts + batch.offset, offset, side="right")) - 1
-        if row >= 0:
-            word = decoded(batch.raw_words([row])[0])
-        if len(batch) and batch.offset + int(batch.starts[-1]) > offset:
-            break
-    return word
-
-
-def _rows_differ(old_rows: RowReader, new_rows: RowReader) -> Difference | None:
-    others = _single_rows(new_rows.batches())
-    for n_rows, (word, vector) in enumerate(_single_rows(old_rows.batches()), start=1):
-        other, theirs = next(others, (None, b""))
-        if other != word or theirs != vector:
-            name = decoded(word)
-            what = "its vector" if other == word else "its place"
-            return f"row {n_rows}, '{printable(name)}': {what} is not the same.", name, None
-    return None
-
-
-def _single_rows(batches: Iterator[Batch]) -> Iterator[tuple[bytes, bytes]]:
-    for batch in batches:
-        vectors = batch.take(np.arange(len(batch), dtype=np.int64))
-        for word, vector in zip(batch.raw_words(), vectors, strict=True):
-            yield word, vector.tobytes()
+        return Difference(f"{old} has {old_rows.n_dims} dimensions, {new} has {new_rows.n_dims}.")
+    return codec.difference(old_rows, new_rows)
 
 
 def _words_after(reader: RowReader, n_known: int) -> tuple[str, ...]:
@@ -166,8 +94,3 @@ def _words_after(reader: RowReader, n_known: int) -> tuple[str, ...]:
             words += [decoded(word) for word in batch.raw_words(range(first, len(batch)))]
         n_seen += len(batch)
     return tuple(words)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,12 +18,16 @@ from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.comparing import difference_of_bytes
+from vecfill.io.lines import BOM, n_trailing_numbers
 from vecfill.io.sources import Source, Window
 
 MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
 _WINDOW = 1 << 21
 _SINGLE = np.dtype("<f4")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
 
 _MORE, _FULL, _ENDLESS, _EMPTY = 0, 1, 2, 3
 
@@ -54,7 +58,7 @@ def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
     return n_rows, n_dims
 
 
-class Word2vecBinary:
+class BinaryRows:
     """The rows of a word2vec binary file."""
 
     def __init__(self, source: Source) -> None:
@@ -79,8 +83,9 @@ class Word2vecBinary:
                 "present. Fetch the file again."
             )
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows, and refuse a count that is not the header's."""
+        del whole
         row_bytes = 4 * self.n_dims
         n_seen = 0
         with self.source.stream() as stream:
@@ -162,9 +167,77 @@ class Word2vecBinary:
         )
 
 
+class Word2vecBinary(Codec[BinaryRows]):
+    """word2vec binary, as the C program and gensim write it."""
+
+    copies_rows = True
+
+    def detects(self, source: Source) -> bool:
+        """Tell whether bytes stand where a text would have numbers."""
+        head, suffix = source.head, source.suffix
+        line, _, body = head.partition(b"\n")
+        fields = line.split()
+        if len(fields) == 2 and fields[1].isdigit() and len(fields[1]) < 8:
+            payload = body[: body.find(b" ") + 1 + 4 * int(fields[1])]
+            if _CONTROL.search(payload):
+                return True
+            if n_trailing_numbers(re.split(rb"[\r\n]", body, maxsplit=1)[0]):
+                return False
+            return not payload.isascii() or (suffix == ".bin" and body.strip() != b"")
+        return b"\0" in head or (suffix == ".bin" and _CONTROL.search(head) is not None)
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> BinaryRows:
+        """Return the reader of a file's rows, which are float32."""
+        del dtype
+        return BinaryRows(source)
+
+    def word_of(self, entity: str) -> str:
+        """Return the name with `_` for white space, which would end the word."""
+        return "_".join(entity.split())
+
+    def check_words(self, words: Iterable[str]) -> None:
+        """Refuse words that word2vec binary cannot hold."""
+        check_words(words)
+
+    def dtype_of(self, embedding: Embedding) -> np.dtype[Any]:
+        """Return float32, the one type there is."""
+        del embedding
+        return _SINGLE
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        """Write a whole file to `out`."""
+        out.write(header(len(embedding), embedding.n_dims))
+        out.writelines(rows_as_bytes(embedding, newlines=False))
+
+    def new_start(self, rows: BinaryRows, n_added: int) -> tuple[bytes, int]:
+        """Return the header with the new count."""
+        return new_header(rows.source.head[: rows.body], rows.n_rows + n_added), rows.body
+
+    def skim(self, rows: BinaryRows) -> None:
+        """Learn whether rows end in newlines; only a pass over all of them can tell."""
+        for _ in rows.batches():
+            pass
+
+    def added_rows(self, rows: BinaryRows, added: Embedding) -> Iterator[bytes]:
+        """Return rows with a newline after each if the file has them."""
+        if rows.has_newlines and not rows.ends_with_newline:
+            yield b"\n"
+        yield from rows_as_bytes(added, newlines=rows.has_newlines)
+
+    def difference(self, old: BinaryRows, new: BinaryRows) -> Difference | None:
+        """Compare the bytes of the rows."""
+        return difference_of_bytes(old, new)
+
+
 def header(n_rows: int, n_dims: int) -> bytes:
     """Return the first line of a word2vec file."""
     return b"%d %d\n" % (n_rows, n_dims)
+
+
+def new_header(old: bytes, n_rows: int) -> bytes:
+    """Return the header with another count, and with the BOM and line ending it had."""
+    counted = re.sub(rb"[0-9]+", str(n_rows).encode("ascii"), old.removeprefix(BOM), count=1)
+    return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")
 
 
 def rows_as_bytes(added: Embedding, *, newlines: bool) -> Iterator[bytes]:

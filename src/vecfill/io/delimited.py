@@ -1,0 +1,198 @@
+"""CSV and TSV: a line of names, a column `word` and one column per dimension."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from vecfill.embedding import Embedding
+from vecfill.errors import InputError
+from vecfill.io.batches import encoded, in_blocks, shown
+from vecfill.io.codec import Codec, Difference
+from vecfill.io.columnar import WORD, ColumnarRows
+from vecfill.io.comparing import difference_of_rows
+from vecfill.io.lines import sample_lines
+from vecfill.io.numbers import NUMBER_TEXT as NUMBER
+from vecfill.io.numbers import shortest_texts
+from vecfill.io.sources import Source
+
+
+class DelimitedRows(ColumnarRows):
+    """The rows of a CSV or TSV file; cells are bytes until they are parsed as numbers."""
+
+    delimiter: ClassVar[bytes]
+
+    def _own_dtype(self, dtype: np.dtype[Any] | None) -> np.dtype[Any]:
+        return np.dtype(np.float32) if dtype is None else dtype
+
+    def _read_schema(self) -> pa.Schema:
+        fields = self._header_fields()
+        if len(set(fields)) != len(fields):
+            raise self.source.refuse("has two columns of one name. Rename one of them.")
+        return pa.schema([(name, pa.binary()) for name in fields])
+
+    def _choose_numbers(self, schema: pa.Schema, word: str) -> tuple[tuple[str, ...], bool]:
+        numbers = tuple(name for name in schema.names if name != word)
+        if not numbers:
+            raise self.source.refuse(
+                f"has no columns of numbers beside {word!r}. Write one column per dimension."
+            )
+        return numbers, False
+
+    def _header_fields(self) -> list[str]:
+        head = self.source.head.removeprefix(b"\xef\xbb\xbf")
+        line = re.split(rb"\r\n|\n|\r", head.lstrip(b"\r\n"), maxsplit=1)[0]
+        fields = [field.strip(b'"') for field in line.split(self.delimiter)]
+        return [field.decode("utf-8", "replace") for field in fields]
+
+    def _record_batches(self) -> Iterator[pa.RecordBatch]:
+        types = {name: pa.binary() for name in self._header_fields()}
+        try:
+            with pyarrow.csv.open_csv(
+                self.source.file(),
+                read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=1 << 22),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.delimiter.decode("ascii"), newlines_in_values=True
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=types, strings_can_be_null=False, null_values=[]
+                ),
+            ) as reader:
+                yield from reader
+        except pa.ArrowInvalid as error:
+            told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+            if told is None:
+                raise
+            row, expected, found = told.groups()
+            raise self.source.refuse(
+                f"row {row} has {found} fields instead of {expected}. Correct the row."
+            ) from error
+
+    def _numbers(self, column: Any, name: str, first: int) -> Any:
+        kind = pa.float32() if self.dtype.itemsize < 8 else pa.float64()
+        with contextlib.suppress(pa.ArrowInvalid):
+            parsed = pc.cast(pc.cast(column, pa.string()), kind)
+            if np.isfinite(parsed.to_numpy(zero_copy_only=False)).all():
+                return parsed
+        for row, text in enumerate(column.to_pylist()):
+            good = NUMBER.fullmatch(text) and len(text) < 800
+            if not good or not np.isfinite(np.array(float(text)).astype(self.dtype)):
+                what = f"{shown(text)} is not a finite number" if text else "no number"
+                raise self.source.refuse(
+                    f"row {first + row + 1}, column {name!r}: {what}. Numbers are written like "
+                    "-0.25 or 1e-3, with a point as decimal mark."
+                )
+        raise self.source.refuse(f"column {name!r} cannot be read as numbers. Save it again.")
+
+
+class CsvRows(DelimitedRows):
+    """The rows of a CSV file."""
+
+    kind = "csv"
+    delimiter = b","
+
+
+class TsvRows(DelimitedRows):
+    """The rows of a TSV file."""
+
+    kind = "tsv"
+    delimiter = b"\t"
+
+
+class _Delimited(Codec[DelimitedRows]):
+    """What CSV and TSV share; they differ in the delimiter."""
+
+    is_table = True
+    copies_rows = True
+    rows: ClassVar[type[DelimitedRows]]
+
+    def detects(self, source: Source) -> bool:
+        """Tell by the suffix, or by a line of names and then one of numbers."""
+        if source.suffix in (".csv", ".tsv"):
+            return source.suffix in self.suffixes
+        return _is_table(sample_lines(source.head), self.rows.delimiter)
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> DelimitedRows:
+        """Return the reader of a file's rows."""
+        return self.rows(source, dtype)
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        """Write a whole file to `out`."""
+        names = (f"d{dim}".encode("ascii") for dim in range(embedding.n_dims))
+        delimiter = self.rows.delimiter
+        out.write(delimiter.join([WORD.encode("ascii"), *names]) + b"\n")
+        out.writelines(_rows_as_csv(embedding, delimiter, b"\n"))
+
+    def added_rows(self, rows: DelimitedRows, added: Embedding) -> Iterator[bytes]:
+        """Return rows with the line ending of the file, where words are the first column."""
+        ending = re.search(rb"\r\n|\n|\r", rows.source.head)
+        newline = ending.group() if ending else b"\n"
+        file = rows.source.file()
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) not in b"\r\n":
+            yield newline
+        first = rows.schema.names[0]
+        if first != rows.columns.word:
+            raise InputError(
+                f"{rows.source}: rows can be added only where the words are the first column; here "
+                f"that is {first!r}. Move {rows.columns.word!r} to the front."
+            )
+        yield from _rows_as_csv(added, rows.delimiter, newline)
+
+    def difference(self, old: DelimitedRows, new: DelimitedRows) -> Difference | None:
+        """Compare words and the bits of their vectors."""
+        return difference_of_rows(old, new)
+
+
+class Csv(_Delimited):
+    """CSV files."""
+
+    rows = CsvRows
+
+
+class Tsv(_Delimited):
+    """TSV files."""
+
+    rows = TsvRows
+
+
+def _is_table(lines: list[bytes], delimiter: bytes) -> bool:
+    if len(lines) < 2:
+        return False
+    names, row = lines[0].split(delimiter), lines[1].rsplit(delimiter, lines[0].count(delimiter))
+    return (
+        len(names) > 1
+        and len(names) == len(row)
+        and all(NUMBER.fullmatch(field) for field in row[1:])
+        and not any(NUMBER.fullmatch(field) for field in names[1:])
+    )
+
+
+def _rows_as_csv(added: Embedding, delimiter: bytes, newline: bytes) -> Iterator[bytes]:
+    """Return rows of CSV or TSV, some at a time; words are quoted where they must be."""
+    for word in added.words:
+        if not word.strip() or "\0" in word:
+            raise InputError(f"The word {word!r} is blank or holds a NUL. Give it a name.")
+    for words, vectors in in_blocks(added):
+        texts = shortest_texts(vectors).to_pylist()
+        yield b"".join(
+            _quoted(encoded(word), delimiter)
+            + delimiter
+            + numbers.encode("ascii").replace(b" ", delimiter)
+            + newline
+            for word, numbers in zip(words, texts, strict=True)
+        )
+
+
+def _quoted(word: bytes, delimiter: bytes) -> bytes:
+    if any(each in word for each in (delimiter, b'"', b"\n", b"\r")):
+        return b'"' + word.replace(b'"', b'""') + b'"'
+    return word

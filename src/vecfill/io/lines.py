@@ -1,0 +1,76 @@
+"""What the first lines of a text file tell: whether it has a header, and how it writes rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vecfill.io.batches import WHITE
+from vecfill.io.numbers import NUMBER_TEXT as NUMBER
+
+BOM = b"\xef\xbb\xbf"
+_HEADER = re.compile(rb"\s*[+-]?\d+[ \t]+[+-]?\d+\s*")
+_SAMPLE_LINES = 200
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How a file writes its rows, learned from its first ones, so that more can follow suit."""
+
+    newline: bytes = b"\n"
+    separator: bytes = b" "
+    trailing: bytes = b""
+    decimals: int | None = None
+    significant: int | None = None
+
+
+def sample_lines(head: bytes) -> list[bytes]:
+    """Return the whole lines at the beginning of a text, blank ones left out."""
+    text = head.removeprefix(BOM)
+    lines = re.split(rb"\r\n|\n|\r", text)
+    if len(head) >= 1 << 16 and len(lines) > 1:
+        lines.pop()  # cut by the end of the sample
+    return [line for line in lines if line.strip(WHITE)][:_SAMPLE_LINES]
+
+
+def n_trailing_numbers(line: bytes) -> int:
+    """Return how many of the last fields of a line are numbers; the first field is a word."""
+    fields = re.split(rb"[ \t]", line.rstrip(b" \t"))
+    n_numbers = 0
+    for field in reversed(fields[1:]):
+        if not NUMBER.fullmatch(field):
+            break
+        n_numbers += 1
+    return n_numbers
+
+
+def has_header(lines: list[bytes]) -> bool:
+    """Tell whether the first line is a header, by what stands on the second."""
+    if not lines or not _HEADER.fullmatch(lines[0]):
+        return False
+    if len(lines) == 1:
+        return True
+    n_numbers = len(lines[1].split()) - 1
+    return n_numbers != 1 or lines[0].split()[1] == b"1"
+
+
+def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
+    """Learn from the first rows how rows are written."""
+    ending = re.search(rb"\r\n|\n|\r", head)
+    row = lines[0]
+    decimals: set[int] = set()
+    significant = 0
+    for line in lines:
+        for field in re.split(rb"[ \t]", line.rstrip(b" \t"))[-n_dims:]:
+            digits, _, power = field.lower().partition(b"e")
+            whole, point, part = digits.lstrip(b"+-").partition(b".")
+            decimals.add(len(part) if point and not power else -1)
+            significant = max(significant, len((whole + part).lstrip(b"0")))
+    fixed = len(decimals) == 1 and min(decimals) > 0 and max(decimals) <= 8
+    return TextStyle(
+        newline=ending.group() if ending else b"\n",
+        separator=b"\t" if row.count(b"\t") >= n_dims else b" ",
+        trailing=row[len(row.rstrip(b" \t")) :],
+        decimals=max(decimals) if fixed else None,
+        significant=significant if 0 < significant <= 7 else None,
+    )
