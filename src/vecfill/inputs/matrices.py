@@ -116,28 +116,52 @@ def distances_of_matrix(
            [1., 0.]])
     """
     entities = unique_entities(names, where=f"{label}, row names")
-    square = _numeric(matrix, label)
-    if isinstance(square, csr_array):
+    square = _square(_numeric(matrix, label), entities, label)
+    if columns is not None:
+        square = square[:, _places_of_columns(columns, entities, label)]
+    square = _symmetric(square, entities, label)
+    if are_similarities:
+        square = _distances_of_similarities(square, entities, label)
+    else:
+        _check_distances(square, entities, label)
+    np.fill_diagonal(square, 0.0)
+    if len(entities) > 1 and square.max() == 0:
+        raise InputError(f"{label}: every distance is 0, so the entities cannot be told apart.")
+    notes = ("Similarities were turned into distances.",) if are_similarities else ()
+    return Domain(entities, square, entities, "distances", notes)
+
+
+def _square(matrix: Matrix, entities: Sequence[str], label: str) -> np.ndarray:
+    """Return a dense square matrix of finite numbers, or refuse it by place."""
+    if isinstance(matrix, csr_array):
         raise InputError(
             f"{label} is sparse, and what it leaves out could be near or far. Pass it dense, or "
             "pass its entries as an edge list (kind='edges')."
         )
-    n_rows, n_columns = square.shape
+    n_rows, n_columns = matrix.shape
     if n_rows != n_columns or n_rows != len(entities):
         raise InputError(
             f"{label} is {n_rows} x {n_columns} for {len(entities)} names, but distances or "
             "similarities need as many columns as rows. Without kind= its rows are features."
         )
-    if columns is not None:
-        others = unique_entities(columns, where=f"{label}, column names")
-        if set(others) != set(entities):
-            strange = [name for name in others if name not in set(entities)]
-            raise InputError(
-                f"{label}: the columns are not named like the rows; {listed(strange)} is no row. "
-                "Rows and columns of such a matrix are the same entities."
-            )
-        place = {name: number for number, name in enumerate(others)}
-        square = square[:, [place[name] for name in entities]]
+    return matrix
+
+
+def _places_of_columns(columns: Sequence[str], entities: Sequence[str], label: str) -> list[int]:
+    """Return where the column of each entity stands."""
+    others = unique_entities(columns, where=f"{label}, column names")
+    if set(others) != set(entities):
+        strange = [name for name in others if name not in set(entities)]
+        raise InputError(
+            f"{label}: the columns are not named like the rows; {listed(strange)} is no row. "
+            "Rows and columns of such a matrix are the same entities."
+        )
+    place = {name: number for number, name in enumerate(others)}
+    return [place[name] for name in entities]
+
+
+def _symmetric(square: np.ndarray, entities: Sequence[str], label: str) -> np.ndarray:
+    """Return a matrix without rounding differences across its diagonal, or refuse it."""
     bad = np.argwhere(~np.isfinite(square))
     if len(bad):
         row, column = bad[0]
@@ -146,43 +170,44 @@ def distances_of_matrix(
             "infinite. Every pair needs a number."
         )
     square = square.astype(np.float64)
-    largest = float(np.abs(square).max())
     gap = np.abs(square / 2 - square.T / 2)
-    if gap.max() > _SYMMETRY * largest:
+    if gap.max() > _SYMMETRY * float(np.abs(square).max()):
         row, column = np.unravel_index(int(gap.argmax()), gap.shape)
         raise InputError(
             f"{label} is not symmetric: {entities[row]!r} to {entities[column]!r} is "
             f"{square[row, column]:.6g}, back it is {square[column, row]:.6g}. Average the two if "
             "either will do."
         )
-    square = square / 2 + square.T / 2
-    if are_similarities:
-        diagonal = np.diag(square) / 2
-        halves = diagonal[:, None] + diagonal[None, :] - square
-        if halves.min() < -_SYMMETRY * max(largest, 1e-300):
-            row, column = np.unravel_index(int(halves.argmin()), halves.shape)
-            raise InputError(
-                f"{label}: {entities[row]!r} and {entities[column]!r} are more similar "
-                f"({square[row, column]:.6g}) than to themselves. Are these distances?"
-            )
-        square = np.sqrt(np.maximum(2 * halves, 0))
-    elif square.min() < 0:
+    return square / 2 + square.T / 2
+
+
+def _distances_of_similarities(
+    square: np.ndarray, entities: Sequence[str], label: str
+) -> np.ndarray:
+    diagonal = np.diag(square) / 2
+    halves = diagonal[:, None] + diagonal[None, :] - square
+    if halves.min() < -_SYMMETRY * max(float(np.abs(square).max()), 1e-300):
+        row, column = np.unravel_index(int(halves.argmin()), halves.shape)
+        raise InputError(
+            f"{label}: {entities[row]!r} and {entities[column]!r} are more similar "
+            f"({square[row, column]:.6g}) than to themselves. Are these distances?"
+        )
+    return np.sqrt(np.maximum(2 * halves, 0))
+
+
+def _check_distances(square: np.ndarray, entities: Sequence[str], label: str) -> None:
+    if square.min() < 0:
         row, column = np.unravel_index(int(square.argmin()), square.shape)
         raise InputError(
             f"{label}: the distance of {entities[row]!r} and {entities[column]!r} is "
             f"{square[row, column]:.6g}, less than 0. Are these similarities?"
         )
-    elif np.diag(square).max() > _SYMMETRY * largest:
+    if np.diag(square).max() > _SYMMETRY * float(np.abs(square).max()):
         row = int(np.diag(square).argmax())
         raise InputError(
             f"{label}: the distance of {entities[row]!r} to itself is {square[row, row]:.6g}, not "
             "0. Are these similarities?"
         )
-    np.fill_diagonal(square, 0.0)
-    if len(entities) > 1 and square.max() == 0:
-        raise InputError(f"{label}: every distance is 0, so the entities cannot be told apart.")
-    notes = ("Similarities were turned into distances.",) if are_similarities else ()
-    return Domain(entities, square, entities, "distances", notes)
 
 
 def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
