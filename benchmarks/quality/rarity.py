@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from datasets import SETS, Set
+from quality_set import Vocabulary
 
 import vecfill as vf
 
@@ -43,6 +44,29 @@ class Question:
     is_seen: np.ndarray
     is_hidden: np.ndarray
     """Known, not seen, and judged."""
+    ranks: np.ndarray | None = None
+    """Rows of the known entities' words in the whole embedding file."""
+    vocabulary: Vocabulary | None = None
+
+    def file(self) -> vf.Embedding:
+        """Return the embedding as its file would be if the hidden words had never been in it."""
+        names = np.array(self.entities, dtype=object)
+        if self.ranks is None or self.vocabulary is None:
+            return vf.Embedding(names[self.is_seen].tolist(), self.embedding[self.is_seen])
+        words = list(self.vocabulary.words)
+        is_left = np.ones(len(words), np.bool_)
+        taken = set(self.entities)
+        is_left[[row for row, word in enumerate(words) if word in taken]] = False
+        is_left[self.ranks[self.ranks >= 0]] = False
+        for name, rank in zip(names[self.is_seen], self.ranks[self.is_seen], strict=True):
+            words[rank], is_left[rank] = name, True
+        rows = np.flatnonzero(is_left)
+        return vf.Embedding([words[row] for row in rows], self.vocabulary.vectors[rows])
+
+    def counts(self, *, of_hidden: bool) -> dict[str, float]:
+        """Return how often entities were seen, as far as the question tells."""
+        rows = np.flatnonzero(self.is_seen | (self.is_hidden & of_hidden))
+        return {self.entities[row]: float(np.exp(20.0 - self.rarity[row])) for row in rows}
 
 
 @dataclass(frozen=True)
@@ -85,13 +109,23 @@ class Measures:
 
 def ask(question: Question) -> Answer:
     """Ask vecfill with everything automatic; the only place that knows how it is called."""
-    names, seen = np.array(question.entities, dtype=object), question.is_seen
+    return _asked(question, {} if question.ranks is not None else {"of_hidden": False})
+
+
+def ask_with_counts(question: Question) -> Answer:
+    """Ask with the rarity of every entity, the hidden ones included."""
+    return _asked(question, {"of_hidden": True})
+
+
+def _asked(question: Question, counted: dict[str, bool]) -> Answer:
+    names = np.array(question.entities, dtype=object)
     run = vf.impute(
         dict(zip(question.entities, question.domain, strict=True)),
-        vf.Embedding(names[seen].tolist(), question.embedding[seen]),
+        question.file(),
         match="exact",
         force=True,
         level=LEVEL,
+        counts=question.counts(**counted) if counted else None,
     )
     place = {word: i for i, word in enumerate(run.embedding.words)}
     rows = np.array([place[name] for name in names[question.is_hidden]])
@@ -100,13 +134,13 @@ def ask(question: Question) -> Answer:
         vectors=np.asarray(run.embedding.vectors)[rows],
         confidence=None if trust is None else trust.values[rows],
         lower_bound=None if trust is None else trust.lower_bound[rows],
-        bound_is_centred=False,
+        bound_is_centred=True,
         claim=None if run.heldout is None else float(run.heldout.centred_cosine.mean()),
-        setting=str(run.predictor),
+        setting=f"{run.predictor}; offset {run.decision.rule}; proof {run.decision.proof}",
     )
 
 
-WAYS: dict[str, Callable[[Question], Answer]] = {"auto": ask}
+WAYS: dict[str, Callable[[Question], Answer]] = {"auto": ask, "counts": ask_with_counts}
 """Ways to ask, by name; every way is measured on the same questions."""
 
 
@@ -145,6 +179,8 @@ def question_of(data: Set, rows: np.ndarray, share: float, how: str) -> Question
         rarity=rarity,
         is_seen=is_known & ~is_hidden,
         is_hidden=is_hidden,
+        ranks=None if data.ranks is None else data.ranks[rows],
+        vocabulary=data.vocabulary,
     )
 
 

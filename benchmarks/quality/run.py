@@ -27,8 +27,10 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
 from vecfill.trust.choice import choose
-from vecfill.trust.confidence import hide_and_impute, learn_confidence
+from vecfill.trust.confidence import learn_confidence
 from vecfill.trust.evaluation import evaluate_rows
+from vecfill.trust.folds import hidden_folds
+from vecfill.trust.hidden import hide_and_impute
 from vecfill.trust.signals import signals
 
 RIVALS = ("mean", "knn", "knn_distance", "ridge", "omp", "sparsemax")
@@ -62,8 +64,9 @@ def trust(data: Set) -> dict[str, float]:
         is_seen[hidden] = False
         space = Space(data.domain)
         predictor = choose(space, data.embedding, is_seen).predictor
-        learnt_on = hide_and_impute(space, data.embedding, is_seen, predictor)
         given = KnownRows(data.embedding, is_seen)
+        folds = hidden_folds(is_seen, n_folds=5, seed=0, enough=2000)
+        learnt_on = hide_and_impute(space, data.embedding, given.known, predictor, folds)
         found = predictor.predict(space, given)
         seen = signals(given, found)
         places = np.searchsorted(np.flatnonzero(~is_seen), hidden)
@@ -72,7 +75,9 @@ def trust(data: Set) -> dict[str, float]:
         for level, parts in covered.items():
             confidence = learn_confidence(learnt_on, seen, level=level)
             assert confidence is not None
-            parts.append(cosines(vectors, truth) >= confidence.lower_bound[places])
+            parts.append(
+                cosines(vectors - centre, truth - centre) >= confidence.lower_bound[places]
+            )
         told.append(confidence.values[places])
         true.append(cosines(vectors - centre, truth - centre))
     told, true = np.concatenate(told), np.concatenate(true)

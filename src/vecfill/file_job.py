@@ -163,7 +163,7 @@ def enrich_requested(
     from vecfill.inputs.files import quiet, read_inputs
     from vecfill.provenance import Fingerprint, manifest_path
 
-    reading, how, trust = requests
+    reading = requests[0]
     tell = progress or quiet
     beside = manifest_path(output) if manifest else None
     outputs = Outputs(output, beside, report, overwrite)
@@ -179,7 +179,7 @@ def enrich_requested(
             for role, path in files.items()
             if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
-        result = _imputed(inputs, how, trust, n_jobs, tell)
+        result = _imputed(inputs, table, requests, n_jobs, tell)
         rows, done = _enrichment(result, inputs, outputs)
         about = _manifest(done, inputs, requests, hashed)
     _write(inputs, embedding, rows, reading, outputs, done, about, tell)
@@ -187,14 +187,19 @@ def enrich_requested(
 
 
 def _imputed(
-    inputs: Inputs, how: Method, trust: Trust, n_jobs: int | None, tell: Progress
+    inputs: Inputs,
+    table: Any,
+    requests: tuple[Reading, Method, Trust],
+    n_jobs: int | None,
+    tell: Progress,
 ) -> Result | None:
+    reading, how, trust = requests
     if not inputs.matches.unmatched:
         return None
-    from vecfill.inputs.alignment import aligned
+    from vecfill.inputs.alignment import aligned_inputs
     from vecfill.run import impute_aligned
 
-    alignment = aligned(inputs.domain, inputs.embedding, inputs.matches)
+    alignment = aligned_inputs(inputs, table, reading)
     return impute_aligned(alignment, how, trust, n_jobs=n_jobs, progress=tell)
 
 

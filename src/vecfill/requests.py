@@ -26,6 +26,7 @@ TEXT_OPTIONS = ("encoding", "separator", "header")
 EDGE_OPTIONS = ("edge_columns", "n_dims")
 DOMAIN_OPTIONS = ("kind", "names", *TABLE_OPTIONS, *TEXT_OPTIONS, *EDGE_OPTIONS)
 NAME_OPTIONS = ("match", "aliases", "exclude")
+RARITY_OPTIONS = ("counts",)
 FILE_OPTIONS = ("format", "member")
 
 Returned = TypeVar("Returned")
@@ -129,6 +130,12 @@ class Reading(Request):
         several=True,
         metavar="NAME|FILE",
     )
+    counts: Any = _option(
+        None,
+        "How often each entity was counted, which tells how rare it is: a file of entity and "
+        "count, or a column of TABLE. By default the order of EMBEDDING tells.",
+        metavar="FILE|COLUMN",
+    )
     standardize: bool = _option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
         type=bool,
@@ -205,6 +212,12 @@ class Method(Request):
         None, "Use a linear trend plus this share of what it misses, instead of choosing.",
         type=float, low=0.0, high=1.0, metavar="S",
     )  # fmt: skip
+    goal: str = _option(
+        "balanced",
+        "What to choose the method by: cosine with the truth, rank of the truth among all known "
+        "vectors, or both.",
+        choices=("balanced", "cosine", "rank"),
+    )
     force: bool = _option(
         False,
         "Impute even if TABLE carries no signal about EMBEDDING, or too few entities are known to "
@@ -248,6 +261,10 @@ class Trust(Request):
     min_confidence: float | None = _option(
         None, "Leave out entities with a lower confidence.", type=float, low=-1.0, high=1.0,
         metavar="C",
+    )  # fmt: skip
+    min_bound: float | None = _option(
+        None, "Leave out entities with a lower bound below this.", type=float, low=-1.0, high=1.0,
+        metavar="B",
     )  # fmt: skip
     calibrate_norms: bool = _option(
         False, "Scale new vectors so that their lengths are distributed as the known ones'.",

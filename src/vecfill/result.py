@@ -19,24 +19,18 @@ from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
+from vecfill.trust.decision import Decision
 from vecfill.trust.explanation import Explanation, explain
+from vecfill.trust.proof import Proof, Suspicion
 from vecfill.trust.scores import RowScores
+from vecfill.trust.strata import Stratum
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 _N_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """A known entity whose hidden vector its imputation contradicts."""
-
-    entity: str
-    word: str
-    centred_cosine: float
-    """Between its vector and what its neighbours make of it."""
+_HIDDEN = {"random": "hidden entities", "rarest": "the rarest known entities, hidden"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,25 +47,53 @@ class Result:
     >>> len(result.embedding), len(result.known), len(result.enriched)
     (10, 50, 60)
     >>> print(result.explain("town55", n=2))
-    town55 comes from the linear trend of the domain alone
+    town55:
+    100% comes from the linear trend of the domain
     """
 
     alignment: Alignment = field(repr=False)
     model: Model
-    confidence: Confidence | None
-    """Aligned with `embedding`; ``None`` when too few entities are known to learn it."""
-    heldout: RowScores | None
-    """Scores of known rows hidden and imputed again by the chosen predictor. `evaluate` scores the
-    choice itself, against rivals."""
-    choice: Choice | None
-    """How the predictor was chosen; ``None`` if one was asked for."""
-    suspicious: tuple[Suspicion, ...]
-    """Known entities that their neighbours contradict, worst first."""
+    decision: Decision
+    """How it was decided to impute."""
+    proof: Proof = field(repr=False)
+    """What hidden known rows prove."""
     is_kept: np.ndarray
     """Which of the unknown entities are given vectors; the others lack confidence."""
     norm_factors: np.ndarray | None
     """Factors of a calibration of lengths; ``None`` if there was none."""
     notes: tuple[str, ...]
+
+    @cached_property
+    def confidence(self) -> Confidence | None:
+        """How far to trust each entity, aligned with `embedding`.
+
+        ``None`` when too few entities are known to learn it.
+        """
+        found = self.proof.confidence
+        return None if found is None else found.rows(self.is_kept)
+
+    @property
+    def heldout(self) -> RowScores | None:
+        """Scores of known rows like the unknown ones, hidden and imputed by the chosen predictor.
+
+        `evaluate` scores the choice itself, against rivals.
+        """
+        return self.proof.heldout
+
+    @property
+    def choice(self) -> Choice | None:
+        """How the predictor was chosen; ``None`` if one was asked for."""
+        return self.decision.choice
+
+    @property
+    def suspicious(self) -> tuple[Suspicion, ...]:
+        """Known entities that their neighbours contradict, worst first."""
+        return self.proof.suspicious
+
+    @property
+    def strata(self) -> tuple[Stratum, ...]:
+        """Kinds of entities, and what is proved about each."""
+        return self.proof.strata
 
     @cached_property
     def embedding(self) -> Embedding:
@@ -167,11 +189,13 @@ class Result:
             f"Result: {len(self.embedding):,} entities imputed from {len(self.known):,} known ones",
             f"  method      {self.predictor}",
         ]
+        if self.decision.rule is not None:
+            lines.append("  offset      of rare entities, taken out and put back")
         if self.heldout is not None:
             means = self.heldout.means()
             lines.append(
-                f"  proof       hidden entities: centred cosine {means['centred_cosine']:.2f}, "
-                f"{means['hits_at_10']:.0%} among the ten nearest"
+                f"  proof       {_HIDDEN[self.proof.speaks]}: centred cosine "
+                f"{means['centred_cosine']:.2f}, {means['hits_at_10']:.0%} among the ten nearest"
             )
         if self.confidence is not None and len(self.embedding):
             low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
@@ -193,6 +217,8 @@ class Result:
             "n_known": len(self.known),
             "n_imputed": len(self.embedding),
             "method": self.predictor.to_dict(),
+            "offset": self._offset_dict(),
+            "proof": self.proof.to_dict(),
             "matched": dict(self.matches.counts),
             "heldout": None if self.heldout is None else self.heldout.means(),
             "p_value": None if self.choice is None else self.choice.p_value,
@@ -202,17 +228,33 @@ class Result:
             "notes": list(self.notes),
         }
 
+    def _offset_dict(self) -> dict[str, Any] | None:
+        rule, offsets = self.decision.rule, self.model.offsets
+        if rule is None or offsets is None or self.alignment.rarity is None:
+            return None
+        return {
+            **rule.to_dict(),
+            "basis": self.alignment.rarity.basis,
+            "assumed_rarity": float(np.median(offsets.assumed)),
+            "on_hidden_rarest": self.decision.on_block,
+        }
+
     def _confidence_dict(self) -> dict[str, Any] | None:
         if self.confidence is None:
             return None
-        rows = zip(
-            self.embedding.words, self.confidence.values, self.confidence.lower_bound, strict=True
-        )
+        found = self.confidence
+        bounds = zip(found.lower_bound, found.plain_lower_bound, strict=True)
+        rows = zip(self.embedding.words, found.values, bounds, strict=True)
         return {
-            "level": self.confidence.level,
-            "coverage": self.confidence.coverage,
+            "level": found.level,
+            "proof": found.proof,
+            "coverage": found.coverage,
             "entities": {
-                word: {"confidence": float(value), "lower_bound": float(bound)}
-                for word, value, bound in rows
+                word: {
+                    "confidence": float(value),
+                    "lower_bound": float(bound),
+                    "plain_lower_bound": float(plain),
+                }
+                for word, value, (bound, plain) in rows
             },
         }

@@ -14,20 +14,16 @@ from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.match_report import MatchReport
 from vecfill.model.fitted import Model, fit
+from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
 from vecfill.model.space import MIN_DEGREES, Space
 from vecfill.requests import Method, Reading, Trust, takes
-from vecfill.result import Result, Suspicion
-from vecfill.trust.choice import FEWEST_KNOWN, Choice, choose
-from vecfill.trust.confidence import (
-    Confidence,
-    Hidden,
-    hide_and_impute,
-    learn_confidence,
-    suspicious_rows,
-)
+from vecfill.result import Result
+from vecfill.trust.choice import FEWEST_KNOWN, Choice
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.decision import Decision, decide
 from vecfill.trust.evaluation import Evaluation, evaluate_rows
-from vecfill.trust.signals import signals
+from vecfill.trust.proof import prove
 
 
 @takes(reading=Reading, how=Method, trust=Trust)
@@ -86,29 +82,54 @@ def impute_aligned(
     space = Space.of_domain(
         alignment.domain, min_degrees=_degrees(asked, how.method), n_jobs=n_jobs
     )
-    choice = None
-    if asked is None and not alignment.is_known.all() and _can_choose(alignment, how):
-        choice = _chosen(space, alignment, how, progress)
-    predictor = (choice.predictor if choice else asked or PAPER).fitted_to(space)
-
+    decision = _decided(space, alignment, asked, how, progress)
     progress("imputing", 0, 2)
-    model = fit(predictor, space, alignment.embedding, alignment.is_known)
+    model = _fitted(decision, space, alignment)
     progress("learning confidence", 1, 2)
-    hidden, confidence = _checked_on_hidden(model, alignment, how, trust)
+    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed)
     progress("done", 2, 2)
-    is_kept = _is_kept(alignment, confidence, trust.min_confidence)
+    is_kept = _is_kept(alignment, proof.confidence, trust)
     vectors = model.prediction.vectors
     return Result(
         alignment=alignment,
         model=model,
-        confidence=None if confidence is None else confidence.rows(is_kept),
-        heldout=None if hidden is None else hidden.scores,
-        choice=choice,
-        suspicious=() if hidden is None else _suspicions(alignment, hidden),
+        decision=decision,
+        proof=proof,
         is_kept=is_kept,
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
         notes=(*alignment.notes, *_degree_notes(asked or PAPER, space)),
     )
+
+
+def _decided(
+    space: Space, alignment: Alignment, asked: Predictor | None, how: Method, progress: Progress
+) -> Decision:
+    """Return how to impute; refuse if nothing in the table speaks of the embedding."""
+    if asked is not None:
+        asked = asked.fitted_to(space)
+    elif alignment.is_known.all() or not _can_choose(alignment, how):
+        asked = PAPER.fitted_to(space)
+    decision = decide(
+        space,
+        alignment.embedding,
+        alignment.is_known,
+        asked=asked,
+        rarity=alignment.rarity,
+        goal=how.goal,
+        seed=how.seed,
+        progress=partial(progress, "choosing the method"),
+    )
+    if decision.choice is not None and not decision.choice.has_signal and not how.force:
+        raise NoSignalError(_no_signal(decision.choice))
+    return decision
+
+
+def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
+    offsets, rarity = None, alignment.rarity
+    if decision.rule is not None and rarity is not None:
+        given = KnownRows(alignment.embedding, alignment.is_known)
+        offsets = decision.rule.offsets(rarity.values, given)
+    return fit(decision.predictor, space, alignment.embedding, alignment.is_known, offsets=offsets)
 
 
 @takes(reading=Reading)
@@ -216,32 +237,14 @@ def _can_choose(alignment: Alignment, how: Method) -> bool:
     return alignment.n_known >= FEWEST_KNOWN or not how.force
 
 
-def _chosen(space: Space, alignment: Alignment, how: Method, progress: Progress) -> Choice:
-    step = partial(progress, "choosing the method")
-    vectors, is_known = alignment.embedding, alignment.is_known
-    choice = choose(space, vectors, is_known, seed=how.seed, progress=step)
-    if not choice.has_signal and not how.force:
-        raise NoSignalError(
-            "The table carries no signal about this embedding: hidden known vectors came back no "
-            f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
-            f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
-            "ones. Check that names and rows belong together, or use another table; force=True "
-            "(--force) imputes all the same."
-        )
-    return choice
-
-
-def _checked_on_hidden(
-    model: Model, alignment: Alignment, how: Method, trust: Trust
-) -> tuple[Hidden | None, Confidence | None]:
-    """Return known rows hidden and imputed again, and what they teach about the unknown ones."""
-    if alignment.n_known < FEWEST_KNOWN or alignment.is_known.all():
-        return None, None
-    hidden = hide_and_impute(
-        model.space, alignment.embedding, alignment.is_known, model.predictor, seed=how.seed
+def _no_signal(choice: Choice) -> str:
+    return (
+        "The table carries no signal about this embedding: hidden known vectors came back no "
+        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
+        f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
+        "ones. Check that names and rows belong together, or use another table; force=True "
+        "(--force) imputes all the same."
     )
-    seen = signals(model.rows, model.prediction)
-    return hidden, learn_confidence(hidden, seen, level=trust.level)
 
 
 def _degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
@@ -253,25 +256,19 @@ def _degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
     return (f"There are only {space.n_rows} entities, so min_degree is {degree} and not {wanted}.",)
 
 
-def _is_kept(
-    alignment: Alignment, confidence: Confidence | None, min_confidence: float | None
-) -> np.ndarray:
-    """Tell which imputed entities have the confidence that was asked for."""
+def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) -> np.ndarray:
+    """Tell which imputed entities have the confidence and the bound that were asked for."""
     n_unknown = int((~alignment.is_known).sum())
-    if min_confidence is None or n_unknown == 0:
+    limits = {"min_confidence": trust.min_confidence, "min_bound": trust.min_bound}
+    asked = [name for name, limit in limits.items() if limit is not None]
+    if not asked or n_unknown == 0:
         return np.ones(n_unknown, np.bool_)
     if confidence is None:
         raise InputError(
-            "min_confidence needs a confidence, and too few entities are known to learn one "
+            f"{asked[0]} needs a confidence, and too few entities are known to learn one "
             f"({alignment.n_known}; {2 * FEWEST_KNOWN} are needed)."
         )
-    return confidence.values >= min_confidence
-
-
-def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:
-    words, found = alignment.matches.words, []
-    for place in suspicious_rows(hidden):
-        entity = alignment.domain.entities[hidden.rows[place]]
-        cosine = float(hidden.scores.centred_cosine[place])
-        found.append(Suspicion(entity, words[entity], cosine))
-    return tuple(found)
+    is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)
+    return is_kept & (
+        confidence.lower_bound >= (-1.0 if trust.min_bound is None else trust.min_bound)
+    )

@@ -9,8 +9,10 @@ from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
 from vecfill.trust import evaluation as evaluation_module
 from vecfill.trust.choice import choose, honest_scores
-from vecfill.trust.confidence import Hidden, _cross_fitted, hide_and_impute, learn_confidence
+from vecfill.trust.confidence import _cross_fitted, learn_confidence
 from vecfill.trust.evaluation import evaluate_rows
+from vecfill.trust.folds import hidden_folds
+from vecfill.trust.hidden import Hidden, hide_and_impute
 from vecfill.trust.scores import RowScores
 
 
@@ -70,17 +72,16 @@ def test_hidden_rows_are_imputed_from_the_others_alone():
     # Random vectors: whatever predicts them has seen them.
     rng = np.random.default_rng(0)
     domain, embedding = rng.normal(size=(120, 4)), rng.normal(size=(120, 300))
-    hidden = hide_and_impute(Space(domain), embedding, np.ones(120, bool), PAPER)
+    folds = hidden_folds(np.ones(120, bool), n_folds=5, seed=0)
+    hidden = hide_and_impute(Space(domain), embedding, embedding, PAPER, folds)
     assert abs(hidden.scores.centred_cosine.mean()) < 0.02
     assert sorted(hidden.rows.tolist()) == list(range(120))
 
 
 def test_the_seed_decides_which_rows_are_hidden():
     domain, embedding, is_known = made(80)
-    one, other = (
-        hide_and_impute(Space(domain), embedding, is_known, PAPER, seed=seed) for seed in (0, 1)
-    )
-    assert one.rows.tolist() != other.rows.tolist()
+    one, other = (list(hidden_folds(is_known, n_folds=5, seed=seed)) for seed in (0, 1))
+    assert one[0].hidden.tolist() != other[0].hidden.tolist()
     assert choose(Space(domain), embedding, is_known, seed=0).means != (
         choose(Space(domain), embedding, is_known, seed=1).means
     )
@@ -88,7 +89,8 @@ def test_the_seed_decides_which_rows_are_hidden():
 
 def test_a_higher_level_gives_lower_bounds():
     domain, embedding, is_known = made(120)
-    hidden = hide_and_impute(Space(domain), embedding, is_known, PAPER)
+    folds = hidden_folds(is_known, n_folds=5, seed=0)
+    hidden = hide_and_impute(Space(domain), embedding, embedding[is_known], PAPER, folds)
     seen = hidden.signals[:5]
     low, high = (learn_confidence(hidden, seen, level=level).lower_bound for level in (0.5, 0.95))
     assert (high < low).all()

@@ -11,6 +11,8 @@ import pytest
 from vecfill import Embedding, LatentSemantic, impute
 from vecfill.inputs.match_report import Match, MatchReport
 from vecfill.trust.confidence import Confidence
+from vecfill.trust.decision import Decision
+from vecfill.trust.proof import Proof
 
 FLAGS = (
     "--no-sandbox",
@@ -114,17 +116,27 @@ def fake_run():
             predictor=LatentSemantic(),
             domain=_FakeDomain((*known.words, *imputed.words)),
             confidence=Confidence(
-                values, values - 0.2, 0.9, rng.uniform(size=500), rng.uniform(size=500), 0.9
+                values,
+                values - 0.2,
+                values - 0.1,
+                0.9,
+                rng.uniform(size=500),
+                rng.uniform(size=500),
+                np.arange(500) < 450,
             ),
             heldout=None,
             suspicious=(),
             abstained=(),
             notes=(),
             choice=None,
+            strata=(),
+            decision=Decision(LatentSemantic()),
+            proof=Proof(),
             model=SimpleNamespace(
                 is_known=np.arange(n_known + n_imputed) < n_known,
                 composition=SimpleNamespace(relative_residual=1e-12),
                 trend_shares=lambda: np.zeros(n_imputed),
+                offset_shares=lambda: np.zeros(n_imputed),
             ),
             contributions=lambda places: shares[np.asarray(places) % 64],
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,25 @@ import numpy as np
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
+from vecfill.inputs.counts import read_counts
 from vecfill.inputs.embeddings import as_embedding
-from vecfill.inputs.files import Progress, quiet, read_domain, read_inputs
+from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import match_names
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.rarity import (
+    RankSample,
+    Rarity,
+    VocabularyMeans,
+    counts_of,
+    log_rank,
+    minus_log_count,
+    moves_with,
+)
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
+
+MUCH_LARGER = 5
+"""Words in the vocabulary for each known entity from which it teaches more than these do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +43,8 @@ class Alignment:
     is_known: KnownMask = field(repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What there is to say about files, table and names."""
+    rarity: Rarity | None = None
+    """How rare the entities are; ``None`` if neither order nor counts tell."""
 
     @property
     def n_known(self) -> int:
@@ -82,7 +98,7 @@ def align(
         reading.refuse_unused((), NAME_OPTIONS, why)
     if isinstance(embedding, str | os.PathLike) and matches is None:
         inputs = read_inputs(embedding, table, reading, progress=progress or quiet)
-        return aligned(inputs.domain, inputs.embedding, inputs.matches)
+        return aligned_inputs(inputs, table, reading)
     if isinstance(embedding, str | os.PathLike):
         raise InputError(
             "matches= needs the embedding in memory. Read its words first: "
@@ -99,7 +115,63 @@ def align(
             aliases=reading.aliases,
             exclude=reading.exclude,
         )
-    return aligned(domain, base, matches)
+    found = aligned(domain, base, matches)
+    if reading.counts is not None:
+        return with_counts(found, read_counts(table, reading))
+    rows = {word: base.row(word) for word in matches.words.values()}
+    return with_order(found, rows, vocabulary_of(base))
+
+
+def aligned_inputs(inputs: Inputs, table: Any, reading: Reading) -> Alignment:
+    """Return what was read from files, brought together."""
+    found = aligned(inputs.domain, inputs.embedding, inputs.matches)
+    if reading.counts is not None:
+        return with_counts(found, read_counts(table, reading))
+    return with_order(found, inputs.rows, inputs.vocabulary)
+
+
+def vocabulary_of(embedding: Embedding) -> VocabularyMeans:
+    """Return the mean vectors of an embedding in memory by rank."""
+    sample = RankSample()
+    places = sample.places(first_row=0, n_rows=len(embedding))
+    sample.add(first_row=0, places=places, vectors=embedding.vectors[places])
+    return sample.means(n_words=len(embedding))
+
+
+def with_counts(alignment: Alignment, counts: Mapping[str, float]) -> Alignment:
+    """Return the alignment with rarities from counts; known entities need one."""
+    values = minus_log_count(counts_of(counts, alignment.domain.entities))
+    is_lacking = alignment.is_known & np.isnan(values)
+    n_lacking, notes = int(is_lacking.sum()), alignment.notes
+    if n_lacking > alignment.n_known // 2:
+        raise InputError(
+            f"counts name {alignment.n_known - n_lacking} of the {alignment.n_known} known "
+            "entities; at least half of them are needed to learn what rarity means. Check that "
+            "counts and table use the same names."
+        )
+    if n_lacking:
+        values[is_lacking] = np.nanmedian(values[alignment.is_known])
+        notes = (*notes, f"{n_lacking} known entities have no count; the median was taken.")
+    return replace(alignment, rarity=Rarity(values, "counts"), notes=notes)
+
+
+def with_order(
+    alignment: Alignment, rows: Mapping[str, int], vocabulary: VocabularyMeans
+) -> Alignment:
+    """Return the alignment with rarities from the order of the embedding, if that means anything.
+
+    The mean vector must move along the order by more than chance. The whole vocabulary teaches how
+    it moves if it is much larger than the known part.
+    """
+    words = alignment.matches.words
+    ranks = [rows[words[each]] for each in alignment.known]
+    values = np.full(len(alignment.domain), np.nan)
+    values[alignment.is_known] = log_rank(ranks)
+    vectors = alignment.embedding[alignment.is_known]
+    if not moves_with(values[alignment.is_known], vectors):
+        return alignment
+    is_larger = vocabulary.n_words >= MUCH_LARGER * alignment.n_known
+    return replace(alignment, rarity=Rarity(values, "order", vocabulary if is_larger else None))
 
 
 def aligned(domain: Domain, embedding: Embedding, matches: MatchReport) -> Alignment:

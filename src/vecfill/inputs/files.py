@@ -12,9 +12,11 @@ import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
+from vecfill.inputs.counts import is_column
 from vecfill.inputs.domain import Domain, as_domain
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
+from vecfill.inputs.rarity import RankSample, VocabularyMeans
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -44,6 +46,8 @@ class Inputs:
     """The hash of the embedding file as it is on disk."""
     size: int
     """The size of the embedding file on disk, in bytes."""
+    vocabulary: VocabularyMeans
+    """Mean vectors of the whole file by rank."""
 
     @property
     def n_words(self) -> int:
@@ -72,8 +76,13 @@ def read_inputs(
         )
         forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
         taken: set[str] = set()
-        candidates = _Candidates()
+        candidates, sample = _Candidates(), RankSample()
         for batch in scan:
+            first, places = (
+                batch.first_row,
+                sample.places(first_row=batch.first_row, n_rows=len(batch.words)),
+            )
+            sample.add(first_row=first, places=places, vectors=batch.vectors(places))
             taken.update(forms.intersection(batch.words))
             candidates.add(batch, search.offer(batch.words))
             tell("Scanning words", batch.first_row + len(batch.words), 0)
@@ -82,7 +91,15 @@ def read_inputs(
     known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
     rows = {word: candidates.rows[word] for word in known.words}
     return Inputs(
-        domain, matches, known, scan.codec.name, frozenset(taken), rows, scan.sha256, scan.size
+        domain,
+        matches,
+        known,
+        scan.codec.name,
+        frozenset(taken),
+        rows,
+        scan.sha256,
+        scan.size,
+        sample.means(n_words=matches.n_words),
     )
 
 
@@ -136,6 +153,9 @@ class _Candidates:
 def read_domain(table: Any, reading: Reading) -> Domain:
     """Return the domain that a table, or a file of a table or of vectors, describes."""
     options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
+    if reading.counts is not None and is_column(reading.counts):
+        # How often an entity was counted does not describe it.
+        options["ignore"] = (*reading.ignore, reading.counts)
     is_path = isinstance(table, str | os.PathLike)
     is_asked = reading.kind == "embedding"
     if is_path and (is_asked or (reading.kind == "features" and _holds_vectors(Path(table)))):

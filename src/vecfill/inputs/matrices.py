@@ -131,7 +131,7 @@ def distances_of_matrix(
     return Domain(entities, square, entities, "distances", notes)
 
 
-def _square(matrix: Matrix, entities: Sequence[str], label: str) -> np.ndarray:
+def _square(matrix: Matrix, entities: tuple[str, ...], label: str) -> np.ndarray:
     """Return a dense square matrix of finite numbers, or refuse it by place."""
     if isinstance(matrix, csr_array):
         raise InputError(
@@ -147,7 +147,7 @@ def _square(matrix: Matrix, entities: Sequence[str], label: str) -> np.ndarray:
     return matrix
 
 
-def _places_of_columns(columns: Sequence[str], entities: Sequence[str], label: str) -> list[int]:
+def _places_of_columns(columns: Sequence[str], entities: tuple[str, ...], label: str) -> list[int]:
     """Return where the column of each entity stands."""
     others = unique_entities(columns, where=f"{label}, column names")
     if set(others) != set(entities):
@@ -160,7 +160,7 @@ def _places_of_columns(columns: Sequence[str], entities: Sequence[str], label: s
     return [place[name] for name in entities]
 
 
-def _symmetric(square: np.ndarray, entities: Sequence[str], label: str) -> np.ndarray:
+def _symmetric(square: np.ndarray, entities: tuple[str, ...], label: str) -> np.ndarray:
     """Return a matrix without rounding differences across its diagonal, or refuse it."""
     bad = np.argwhere(~np.isfinite(square))
     if len(bad):
@@ -182,7 +182,7 @@ def _symmetric(square: np.ndarray, entities: Sequence[str], label: str) -> np.nd
 
 
 def _distances_of_similarities(
-    square: np.ndarray, entities: Sequence[str], label: str
+    square: np.ndarray, entities: tuple[str, ...], label: str
 ) -> np.ndarray:
     diagonal = np.diag(square) / 2
     halves = diagonal[:, None] + diagonal[None, :] - square
@@ -195,7 +195,7 @@ def _distances_of_similarities(
     return np.sqrt(np.maximum(2 * halves, 0))
 
 
-def _check_distances(square: np.ndarray, entities: Sequence[str], label: str) -> None:
+def _check_distances(square: np.ndarray, entities: tuple[str, ...], label: str) -> None:
     if square.min() < 0:
         row, column = np.unravel_index(int(square.argmin()), square.shape)
         raise InputError(

@@ -9,6 +9,7 @@ import numpy as np
 from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
 from vecfill.model.known import KnownRows
+from vecfill.model.offset import Offsets
 from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.predictors import LatentSemantic, Predictor
 from vecfill.model.predictors.base import TOL
@@ -36,6 +37,8 @@ class Model:
     rows: KnownRows = field(repr=False)
     """All rows: known ones as they were, the others imputed."""
     composition: Composition = field(repr=False)
+    offsets: Offsets | None = field(default=None, repr=False)
+    """What was taken out of known vectors for their rarity, and put back into the others."""
 
     @property
     def embedding(self) -> np.ndarray:
@@ -57,21 +60,47 @@ class Model:
         """Vectors of the unknown rows, and what they are made of."""
         return Prediction(self.embedding[self.rows.unknown], self.composition)
 
+    def without_offsets(self) -> KnownRows:
+        """Return all rows as the predictor saw and gave them: without the offset of rarity."""
+        if self.offsets is None:
+            return self.rows
+        rest = self.embedding.copy()
+        rest[self.is_known] -= self.offsets.known
+        rest[self.rows.unknown] -= self.offsets.unknown
+        return KnownRows(rest, self.is_known)
+
     def shares(self, places: np.ndarray | list[int]) -> np.ndarray:
         """Return shares of all known rows (across) in some unknown ones (down)."""
         return self.composition.mix.shares(np.asarray(places, np.int64))
 
     def trend_shares(self) -> np.ndarray:
         """Return the trend's share in each unknown vector's way from the mean of the known ones."""
+        return self._ways()[1]
+
+    def offset_shares(self) -> np.ndarray:
+        """Return the share of the offset of rare entities in each unknown vector's way."""
+        return self._ways()[0]
+
+    def _ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shares of offset and trend; the mix of known rows has the rest."""
         n_unknown = self.rows.unknown.size
-        if self.composition.trend is None:
-            return np.zeros(n_unknown)
-        trend = self.composition.trend.values[self.rows.unknown]
         centre = self.known.mean(axis=0, dtype=np.float64)
-        way = np.linalg.norm(trend - centre, axis=1)
-        rest = np.linalg.norm(self.embedding[self.rows.unknown] - trend, axis=1)
-        total = way + rest
-        return np.divide(way, total, out=np.ones(n_unknown), where=total > 0)
+        start = centre if self.offsets is None else self.offsets.unknown
+        offset = np.broadcast_to(np.linalg.norm(start - centre, axis=-1), n_unknown)
+        if self.composition.trend is None:
+            reached, way = start, np.zeros(n_unknown)
+        else:
+            # With an offset, the trend is that of what the offset leaves over.
+            values = self.composition.trend.values[self.rows.unknown]
+            reached = values if self.offsets is None else start + values
+            way = np.linalg.norm(reached - start, axis=1)
+        rest = np.linalg.norm(self.embedding[self.rows.unknown] - reached, axis=1)
+        total = offset + way + rest
+        if self.offsets is None and self.composition.trend is None:
+            return np.zeros(n_unknown), np.zeros(n_unknown)
+        whole = np.where(total > 0, total, 1.0)
+        no_way = np.where(total > 0, way / whole, float(self.composition.trend is not None))
+        return offset / whole, no_way
 
     def vectors_of_new(self, new_rows: Rows) -> np.ndarray:
         """Return vectors for rows that were not there when it was fitted; nothing is refitted.
@@ -95,8 +124,18 @@ def fit(
     is_known: KnownMask,
     *,
     tol: float = TOL,
+    offsets: Offsets | None = None,
 ) -> Model:
-    """Return a predictor fitted to the known rows of `embedding`, which is not changed."""
+    """Return a predictor fitted to the known rows of `embedding`, which is not changed.
+
+    With `offsets`, they are taken out of the known vectors first and put back into the imputed
+    ones; the known rows stay as they are.
+    """
     filled = KnownRows(embedding.copy(), is_known)
+    if offsets is not None:
+        filled.embedding[is_known] -= offsets.known
     composition = predictor.fill(space, filled, tol=tol)
-    return Model(space, predictor, filled, composition)
+    if offsets is not None:
+        filled.embedding[is_known] = embedding[is_known]
+        filled.embedding[filled.unknown] += offsets.unknown
+    return Model(space, predictor, filled, composition, offsets)

@@ -21,7 +21,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.candidates import first_round, n_groups, second_round
 from vecfill.trust.folds import Fold, hidden_folds
-from vecfill.trust.scores import RowScores, joined, score_rows
+from vecfill.trust.scores import GOALS, RowScores, joined, score_rows
 
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank predictors nor show a signal."""
@@ -38,8 +38,6 @@ LEAST_DIMS = 64
 
 CHOICE_TOL = 1e-4
 """Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
-
-MEASURES = ("centred_cosine", "mrr", "hits_at_10")
 
 CHANCE = 1e-3
 """A signal counts when chance alone would show it this rarely."""
@@ -125,9 +123,15 @@ class Trials:
     """Hidden rows predicted by many predictors, fold by fold, each thing computed once."""
 
     def __init__(
-        self, space: Space, embedding: EmbeddingVectors, is_known: KnownMask, folds: list[Fold]
+        self,
+        space: Space,
+        embedding: EmbeddingVectors,
+        is_known: KnownMask,
+        folds: list[Fold],
+        goal: str,
     ) -> None:
         self.space = space
+        self.goal = goal
         self.known = embedding[is_known]
         self.folds = folds
         self.given = [KnownRows(embedding, fold.is_seen) for fold in folds]
@@ -165,21 +169,25 @@ class Trials:
         """Return the predictor that does best on all hidden rows."""
         tried = list(self.scores)
         every_row = np.arange(len(self.scores[tried[0]].cosine))
-        return tried[int(np.argmax(standing([self.scores[each] for each in tried], every_row)))]
+        total = standing([self.scores[each] for each in tried], every_row, self.goal)
+        return tried[int(np.argmax(total))]
 
 
-def standing(scores: Sequence[RowScores], rows: np.ndarray) -> np.ndarray:
+def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balanced") -> np.ndarray:
     """Return how well each predictor does on some rows: the sum of standardised measures.
 
     A predictor whose ranks are worse than the best one's by more than chance is out, however good
-    its cosines: a vector that cannot be told from others is of no use.
+    its cosines: a vector that cannot be told from others is of no use. Not so if cosines are all
+    that is wanted.
     """
     total = np.zeros(len(scores))
-    for measure in MEASURES:
+    for measure in GOALS[goal]:
         means = np.array([score.of(measure)[rows].mean() for score in scores])
         spread = means.std()
         if spread > 0:
             total += (means - means.mean()) / spread
+    if goal == "cosine":
+        return total
     ranks = np.array([score.reciprocal_rank[rows] for score in scores])
     short = ranks[ranks.mean(axis=1).argmax()] - ranks
     total[short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)] = -np.inf
@@ -187,13 +195,16 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray) -> np.ndarray:
 
 
 def honest_scores(
-    scores: Sequence[RowScores], directions: Sequence[np.ndarray], group: np.ndarray
+    scores: Sequence[RowScores],
+    directions: Sequence[np.ndarray],
+    group: np.ndarray,
+    goal: str = "balanced",
 ) -> tuple[RowScores, np.ndarray]:
     """Return scores and directions of each row under the predictor that other groups choose."""
     parts, rows_of, found = [], [], np.empty_like(directions[0])
     for one in np.unique(group):
         rows = np.flatnonzero(group == one)
-        best = int(np.argmax(standing(scores, np.flatnonzero(group != one))))
+        best = int(np.argmax(standing(scores, np.flatnonzero(group != one), goal)))
         parts.append(scores[best].rows(rows))
         rows_of.append(rows)
         found[rows] = directions[best][rows]
@@ -206,6 +217,7 @@ def choose(
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
+    goal: str = "balanced",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Choice:
@@ -234,7 +246,7 @@ def choose(
         )
     n_folds = 10 if n_known < FEW_KNOWN else 5
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
-    trials = Trials(space, fewer_dims(embedding, is_known), is_known, folds)
+    trials = Trials(space, fewer_dims(embedding, is_known), is_known, folds, goal)
     n_done = 0
     for groups in (first_round, lambda space: second_round(space, trials.best())):
         for kin in groups(space):
@@ -253,7 +265,8 @@ def _judged(trials: Trials, n_folds: int) -> Choice:
     group = (
         np.repeat(np.arange(len(sizes)), sizes) if len(sizes) > 1 else np.arange(sizes[0]) % n_folds
     )
-    honest, found = honest_scores(scores, [trials.directions[each] for each in tried], group)
+    directions = [trials.directions[each] for each in tried]
+    honest, found = honest_scores(scores, directions, group, trials.goal)
     return Choice(
         trials.best(),
         tried,

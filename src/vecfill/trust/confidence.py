@@ -3,8 +3,9 @@
 What can be seen of an imputed row without its truth (do its contributors agree, how many are
 there, how well do its neighbours explain it ...) predicts how near the truth it lies. The relation
 is learnt on known rows that were hidden, where the truth can be looked up. *Confidence* is the
-centred cosine to expect; the *lower bound* is a split-conformal one: at level 0.9 the cosine with
-the truth is at least that in nine of ten cases, as long as unknown entities are like known ones.
+centred cosine to expect. The *lower bound* is a split-conformal one of the same quantity: at level
+0.9 the centred cosine is at least that in nine of ten cases, as long as unknown entities are like
+the known ones that were hidden.
 """
 
 from __future__ import annotations
@@ -15,101 +16,83 @@ from html import escape
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from vecfill._types import EmbeddingVectors, KnownMask
-from vecfill.model.known import KnownRows
-from vecfill.model.predictors import Predictor
-from vecfill.model.space import Space
-from vecfill.trust.folds import hidden_folds
-from vecfill.trust.scores import RowScores, joined, score_rows
-from vecfill.trust.signals import signals
+from vecfill.trust.hidden import Hidden
 
 ENOUGH_HIDDEN = 2000
 
 FEWEST_HIDDEN = 20
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Confidence:
     """How far to trust each imputed row, and how that was learnt."""
 
     values: np.ndarray
     """(n_imputed,) centred cosine to expect, from 0 to 1."""
     lower_bound: np.ndarray
-    """(n_imputed,) cosine that is reached in a share `level` of cases."""
+    """(n_imputed,) centred cosine that is reached in a share `level` of cases."""
+    plain_lower_bound: np.ndarray
+    """(n_imputed,) the same for the plain cosine."""
     level: float
     expected: np.ndarray
     """(n_hidden,) expectation for hidden known rows, learnt without their fold."""
     actual: np.ndarray
     """(n_hidden,) their true centred cosine."""
-    coverage: float
-    """Share of hidden rows whose cosine was at least their bound, measured fold against fold."""
+    is_covered: np.ndarray
+    """(n_hidden,) whether it was at least the bound, measured fold against fold."""
+    proof: str = "random"
+    """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as one block."""
+
+    @property
+    def coverage(self) -> float:
+        """Share of hidden rows whose centred cosine was at least their bound."""
+        return float(self.is_covered.mean())
 
     def rows(self, rows: np.ndarray) -> Confidence:
         """Return the confidence of some of the imputed rows."""
-        return replace(self, values=self.values[rows], lower_bound=self.lower_bound[rows])
+        return replace(
+            self,
+            values=self.values[rows],
+            lower_bound=self.lower_bound[rows],
+            plain_lower_bound=self.plain_lower_bound[rows],
+        )
+
+    def curve(self, n_points: int = 20) -> list[dict[str, float]]:
+        """Return what is kept and how good it is, threshold by threshold, on hidden rows.
+
+        Each point has the share of rows whose expectation is at least the threshold, and their mean
+        true centred cosine: pick the threshold whose quality suits, and pass it as
+        `min_confidence`.
+        """
+        order = np.argsort(-self.expected, kind="stable")
+        points = []
+        for share in np.linspace(1.0 / n_points, 1.0, n_points):
+            kept = order[: max(1, round(share * order.size))]
+            points.append(
+                {
+                    "threshold": float(self.expected[kept].min()),
+                    "share": float(kept.size / order.size),
+                    "centred_cosine": float(self.actual[kept].mean()),
+                }
+            )
+        return points
 
     def __repr__(self) -> str:
+        what = "the rarest known rows" if self.proof == "rarest" else "known rows"
+        proof = (
+            f"{self.level:.0%} bounds held for {self.coverage:.1%} of {self.actual.size:,} hidden "
+            f"rows, {what}"
+        )
         if not self.values.size:
-            return f"Confidence(nothing imputed; coverage {self.coverage:.1%})"
+            return f"Confidence(nothing imputed; {proof})"
         low, middle, high = np.quantile(self.values, [0.25, 0.5, 0.75])
         return (
             f"Confidence({self.values.size:,} entities: median {middle:.2f}, half of them "
-            f"{low:.2f} to {high:.2f}; {self.level:.0%} bounds held for {self.coverage:.1%} of "
-            f"{self.actual.size:,} hidden rows)"
+            f"{low:.2f} to {high:.2f}; {proof})"
         )
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>"
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Hidden known rows imputed again by one predictor: signals and scores."""
-
-    rows: np.ndarray
-    """Row numbers, in the order of the other arrays."""
-    fold: np.ndarray
-    signals: np.ndarray
-    scores: RowScores
-
-
-def hide_and_impute(
-    space: Space,
-    embedding: EmbeddingVectors,
-    is_known: KnownMask,
-    predictor: Predictor,
-    *,
-    n_folds: int = 5,
-    seed: int = 0,
-) -> Hidden:
-    """Return known rows hidden and imputed again, with what can be seen of them.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> domain = rng.normal(size=(40, 3))
-    >>> from vecfill.model.predictors import PAPER
-    >>> found = hide_and_impute(Space(domain), domain, np.ones(40, bool), PAPER)
-    >>> len(found.rows)
-    40
-    """
-    known = embedding[is_known]
-    rows, fold_of, seen, scores = [], [], [], []
-    n_folds = min(n_folds, int(is_known.sum()))
-    folds = hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN)
-    for number, fold in enumerate(folds):
-        given = KnownRows(embedding, fold.is_seen)
-        found = predictor.predict(space, given)
-        centre = given.known.mean(axis=0, dtype=np.float64)
-        rows.append(fold.hidden)
-        fold_of.append(np.full(fold.hidden.size, number))
-        seen.append(signals(given, found)[fold.places])
-        scores.append(score_rows(found.vectors[fold.places], fold.truth, known, centre))
-    numbers = np.concatenate(fold_of)
-    if numbers.max() == 0:
-        # One large fold: its rows are dealt out, so that each is judged by the others.
-        numbers = np.arange(numbers.size) % n_folds
-    return Hidden(np.concatenate(rows), numbers, np.vstack(seen), joined(scores))
 
 
 def _ranks(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -139,44 +122,65 @@ def _margin(shortfall: np.ndarray, level: float) -> float:
 
 
 def learn_confidence(
-    hidden: Hidden, unknown_signals: np.ndarray, *, level: float = 0.9
+    hidden: Hidden, unknown_signals: np.ndarray, *, level: float = 0.9, proof: str = "random"
 ) -> Confidence | None:
     """Return the confidence of unknown rows, learnt on hidden ones; ``None`` if they are too few.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> domain = rng.normal(size=(60, 3))
+    >>> from vecfill.model.known import KnownRows
     >>> from vecfill.model.predictors import PAPER
+    >>> from vecfill.model.space import Space
+    >>> from vecfill.trust.folds import hidden_folds
+    >>> from vecfill.trust.hidden import hide_and_impute
+    >>> from vecfill.trust.signals import signals
+    >>> domain = np.random.default_rng(0).normal(size=(60, 3))
     >>> space, given = Space(domain), KnownRows(domain, np.arange(60) < 50)
-    >>> hidden = hide_and_impute(space, domain, given.is_known, PAPER)
+    >>> folds = hidden_folds(given.is_known, n_folds=5, seed=0)
+    >>> hidden = hide_and_impute(space, domain, given.known, PAPER, folds)
     >>> seen = signals(given, PAPER.predict(space, given))
     >>> learn_confidence(hidden, seen).values.round(1)[:3]
     array([1., 1., 1.])
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
-    ranks = _ranks(hidden.signals, hidden.signals)
-    new_ranks = _ranks(unknown_signals, hidden.signals)
-    centred, cosine = hidden.scores.centred_cosine, hidden.scores.cosine
-    expected = _cross_fitted(ranks, centred, hidden.fold)
-    expected_cosine = _cross_fitted(ranks, cosine, hidden.fold)
-    shortfall = expected_cosine - cosine
-    values = Ridge(alpha=1.0).fit(ranks, centred).predict(new_ranks) if len(new_ranks) else []
-    new_cosine = Ridge(alpha=1.0).fit(ranks, cosine).predict(new_ranks) if len(new_ranks) else []
-    is_covered = np.empty(cosine.size, np.bool_)
-    for one in np.unique(hidden.fold):
-        is_out = hidden.fold == one
-        margin = _margin(shortfall[~is_out], level)
-        is_covered[is_out] = cosine[is_out] >= expected_cosine[is_out] - margin
+    centred = _Bounded(hidden, hidden.scores.centred_cosine, level)
+    plain = _Bounded(hidden, hidden.scores.cosine, level)
+    values, lower_bound = centred.of(unknown_signals)
     return Confidence(
-        np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0),
-        np.clip(np.asarray(new_cosine, np.float64) - _margin(shortfall, level), -1.0, 1.0),
+        np.clip(values, 0.0, 1.0),
+        lower_bound,
+        plain.of(unknown_signals)[1],
         level,
-        np.clip(expected, 0.0, 1.0),
-        centred,
-        float(is_covered.mean()),
+        np.clip(centred.expected, 0.0, 1.0),
+        hidden.scores.centred_cosine,
+        centred.is_covered,
+        proof,
     )
+
+
+class _Bounded:
+    """Expectation and lower bound of one quantity, learnt on hidden rows."""
+
+    def __init__(self, hidden: Hidden, truth: np.ndarray, level: float) -> None:
+        self.reference = hidden.signals
+        ranks = _ranks(hidden.signals, hidden.signals)
+        self.expected = _cross_fitted(ranks, truth, hidden.fold)
+        self.model = Ridge(alpha=1.0).fit(ranks, truth)
+        shortfall = self.expected - truth
+        self.margin = _margin(shortfall, level)
+        self.is_covered = np.empty(truth.size, np.bool_)
+        for one in np.unique(hidden.fold):
+            is_out = hidden.fold == one
+            margin = _margin(shortfall[~is_out], level)
+            self.is_covered[is_out] = truth[is_out] >= self.expected[is_out] - margin
+
+    def of(self, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return expectation and lower bound of new rows."""
+        if not len(signals):
+            return np.empty(0), np.empty(0)
+        values = self.model.predict(_ranks(signals, self.reference))
+        return values, np.clip(values - self.margin, -1.0, 1.0)
 
 
 def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
@@ -192,7 +196,11 @@ def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
     >>> embedding = domain.copy()
     >>> embedding[7] = -5 * domain[7]
     >>> from vecfill.model.predictors import PAPER
-    >>> hidden = hide_and_impute(Space(domain), embedding, np.ones(60, bool), PAPER)
+    >>> from vecfill.model.space import Space
+    >>> from vecfill.trust.folds import hidden_folds
+    >>> from vecfill.trust.hidden import hide_and_impute
+    >>> folds = hidden_folds(np.ones(60, bool), n_folds=5, seed=0)
+    >>> hidden = hide_and_impute(Space(domain), embedding, embedding, PAPER, folds)
     >>> 7 in hidden.rows[suspicious_rows(hidden)]
     True
     """

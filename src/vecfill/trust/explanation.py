@@ -39,17 +39,23 @@ class Explanation:
     """Their shares of the mix; all known entities' shares sum to one."""
     trend_share: float
     """Share of the trend in the vector's distance from the mean; 0 without a trend."""
+    offset_share: float = 0.0
+    """Share of the offset of rare entities in it; 0 without one."""
 
     def __str__(self) -> str:
-        word, trend = printable(self.word), self.trend_share
+        word = printable(self.word)
+        parts = []
+        if self.offset_share > 0:
+            parts.append(f"{self.offset_share:.0%} is the offset of rare entities,")
+        if self.trend_share > 0:
+            parts.append(f"{self.trend_share:.0%} comes from the linear trend of the domain,")
+        rest = 1.0 - self.offset_share - self.trend_share
+        if parts and round(rest, 2) <= 0:
+            return "\n".join([f"{word}:", *parts])[:-1]
         lines = [f"{word} is made of"]
-        if round(trend, 2) >= 1:
-            return f"{word} comes from the linear trend of the domain alone"
-        if trend > 0:
-            lines = [
-                f"{word}: {trend:.0%} comes from the linear trend of the domain,",
-                f"the remaining {1 - trend:.0%} from these known entities:",
-            ]
+        if parts:
+            parts[0] = f"{word}: {parts[0]}"
+            lines = [*parts, f"the remaining {rest:.0%} comes from these known entities:"]
         lines += [
             f"{share:7.1%}  {printable(name)}".replace("%", " %")
             for name, share in zip(self.contributors, self.shares, strict=True)
@@ -69,6 +75,7 @@ class Explanation:
         """
         return {
             "word": self.word,
+            "offset_share": self.offset_share,
             "trend_share": self.trend_share,
             "contributors": [
                 {"word": name, "share": float(share)}
@@ -89,7 +96,8 @@ def explain(
     order = np.argsort(-np.abs(shares), kind="stable")[:n]
     order = order[shares[order] != 0]
     names = tuple(known[row] for row in order)
-    return Explanation(word, names, shares[order], float(model.trend_shares()[place]))
+    trend, offset = model.trend_shares()[place], model.offset_shares()[place]
+    return Explanation(word, names, shares[order], float(trend), float(offset))
 
 
 def place_of(word: str, imputed: Sequence[str], known: Sequence[str]) -> int:

@@ -50,9 +50,31 @@ def hidden_folds(
     for first in range(n_folds):
         if enough is not None and n_hidden >= enough:
             return
-        truth = np.sort(order[first::n_folds])
-        hidden = known[truth]
-        is_seen = is_known.copy()
-        is_seen[hidden] = False
-        n_hidden += hidden.size
-        yield Fold(is_seen, hidden, truth, np.searchsorted(np.flatnonzero(~is_seen), hidden))
+        fold = _fold(is_known, np.sort(order[first::n_folds]))
+        n_hidden += fold.hidden.size
+        yield fold
+
+
+def rarest_block(is_known: KnownMask, rarity: np.ndarray, *, share: float) -> Fold:
+    """Return a fold that hides a share of the known rows, the rarest ones, as one block.
+
+    `rarity` has a value for each row, larger for rarer ones; of equals the later row is hidden.
+
+    Examples
+    --------
+    >>> rarity = np.array([5.0, 1.0, np.nan, 3.0])
+    >>> rarest_block(np.array([True, True, False, True]), rarity, share=1 / 3).hidden
+    array([0])
+    """
+    known = np.flatnonzero(is_known)
+    order = np.argsort(rarity[known], kind="stable")
+    n_hidden = max(1, round(share * known.size))
+    return _fold(is_known, np.sort(order[known.size - n_hidden :]))
+
+
+def _fold(is_known: KnownMask, truth: np.ndarray) -> Fold:
+    """Return the fold that hides the known rows at some places among them."""
+    hidden = np.flatnonzero(is_known)[truth]
+    is_seen = is_known.copy()
+    is_seen[hidden] = False
+    return Fold(is_seen, hidden, truth, np.searchsorted(np.flatnonzero(~is_seen), hidden))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -53,10 +53,6 @@ class Predictor(ABC):
         given.embedding[given.unknown] = found.vectors
         return found.composition
 
-    def kin(self) -> Hashable:
-        """Return a key: predictors of one type with the same key share most of their work."""
-        return self
-
     @classmethod
     def predict_together(
         cls,
@@ -67,7 +63,7 @@ class Predictor(ABC):
         places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> list[Prediction]:
-        """Return the predictions of several predictors that are kin."""
+        """Return the predictions of several predictors that share most of their work."""
         return [each.predict(space, given, places=places, tol=tol) for each in predictors]
 
     def fitted_to(self, space: Space) -> Self:

@@ -7,7 +7,7 @@ This is the one place that says how a trend and what it misses are put together:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -102,10 +102,6 @@ class LatentSemantic(Predictor):
             float(self.weight_floor),
         )
 
-    def kin(self) -> Hashable:
-        """Return the same key for predictors that differ in their trend only."""
-        return replace(self, residual_share=None)
-
     def fitted_to(self, space: Space) -> Self:
         """Return the predictor with a least degree that the number of rows admits."""
         if self.residual_share is not None:
@@ -135,7 +131,10 @@ class LatentSemantic(Predictor):
         places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> list[Prediction]:
-        """Return predictions that share graph, weights, trend and one propagation."""
+        """Return predictions that share graph, weights, trend and one propagation.
+
+        The predictors may differ in their share of the residual only.
+        """
         first, shares = predictors[0], [each.residual_share for each in predictors]
         trend = first._trend(space, given) if any(each is not None for each in shares) else None
         columns = [given.known] if None in shares else []

@@ -1,0 +1,96 @@
+"""How often entities were counted: a mapping, a column of their table, or a file of pairs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vecfill.errors import InputError
+from vecfill.inputs.columns import read_numbers
+from vecfill.inputs.frames import Frame, frame_of, keyed
+from vecfill.io.tables import read_pairs
+from vecfill.requests import TEXT_OPTIONS, Reading
+
+
+def is_column(counts: Any) -> bool:
+    """Tell whether counts are named by a column: text that is the path of no file.
+
+    Examples
+    --------
+    >>> is_column("population"), is_column({"Oslo": 3})
+    (True, False)
+    """
+    return isinstance(counts, str) and not Path(counts).is_file()
+
+
+def read_counts(table: Any, reading: Reading) -> dict[str, float]:
+    """Return the count of each entity that has one.
+
+    Examples
+    --------
+    >>> read_counts(None, Reading(counts={"Oslo": 3}))
+    {'Oslo': 3.0}
+    """
+    counts = reading.counts
+    if isinstance(counts, Mapping):
+        return {str(name): _checked(str(name), value) for name, value in counts.items()}
+    if is_column(counts):
+        return _of_column(table, reading)
+    if isinstance(counts, str | os.PathLike):
+        pairs = read_pairs(counts)
+        # A first line whose second cell is no number names the columns.
+        rows = pairs[1:] if pairs and not _is_number(pairs[0][1]) else pairs
+        return {name.strip(): _checked(name, value) for name, value in rows}
+    raise InputError(
+        f"counts is an object of type {type(counts).__name__}. Pass a mapping from entity to "
+        "count, the name of a column of the table, or a file of entity and count."
+    )
+
+
+def _of_column(table: Any, reading: Reading) -> dict[str, float]:
+    options = {name: getattr(reading, name) for name in TEXT_OPTIONS}
+    frame = frame_of(table, **options) if not isinstance(table, Mapping) else None
+    if frame is None:
+        raise InputError(
+            f"counts={reading.counts!r} is no file, and the table has no columns. Pass a mapping "
+            "from entity to count."
+        )
+    entities, rest = keyed(frame, reading.key)
+    numbers = _numbers(rest, str(reading.counts), entities)
+    return {
+        name: _checked(name, value)
+        for name, value in zip(entities, numbers, strict=True)
+        if not math.isnan(value)
+    }
+
+
+def _numbers(frame: Frame, column: str, entities: tuple[str, ...]) -> list[float]:
+    if column not in frame.names:
+        raise InputError(
+            f"counts={column!r} is neither a file nor a column of {frame.label}. Its columns are "
+            f"{', '.join(frame.names[:10])}."
+        )
+    cells = frame.cells[frame.names.index(column)]
+    found = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
+    return [float(value) for value in found]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _checked(name: str, value: Any) -> float:
+    try:
+        count = float(value)
+    except (TypeError, ValueError):
+        count = math.nan
+    if not (math.isfinite(count) and count >= 0):
+        raise InputError(f"the count of {name!r} is {value!r}. Counts are numbers of at least 0.")
+    return count

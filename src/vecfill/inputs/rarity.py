@@ -1,0 +1,165 @@
+"""How rare each entity is: its place in the embedding file, or a count.
+
+Files of word2vec, GloVe and fastText are sorted by frequency, so the row of a word tells its rank.
+Rarity is the logarithm of the rank, or minus the logarithm of the count: it grows with rareness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+FIRST_BIN = 200
+"""Ranks in the first bin; the most frequent words are few and unlike each other."""
+
+BIN_RATIO = 1.36
+"""Upper over lower end of the other bins."""
+
+MOST_SAMPLED = 1000
+"""Words of a bin whose vectors are read."""
+
+N_PERMUTATIONS = 199
+MOST_TESTED = 5000
+
+
+def rank_bins(n_words: float) -> Iterator[tuple[int, int]]:
+    """Yield bins of ranks that are equally wide on a logarithmic scale.
+
+    Examples
+    --------
+    >>> list(rank_bins(400))
+    [(0, 200), (200, 272), (272, 370), (370, 503)]
+    """
+    low, high = 0, FIRST_BIN
+    while low < n_words:
+        yield low, high
+        low, high = high, round(high * BIN_RATIO)
+
+
+def log_rank(rows: Any) -> np.ndarray:
+    """Return the rarity of words by their rows in the file, from 0.
+
+    Examples
+    --------
+    >>> log_rank([0, 99]).round(1)
+    array([0. , 4.6])
+    """
+    return np.log(np.asarray(rows, np.float64) + 1.0)
+
+
+def minus_log_count(counts: Any) -> np.ndarray:
+    """Return the rarity of entities by how often they were counted; 0 counts as a half.
+
+    Examples
+    --------
+    >>> minus_log_count([1, 0]).round(1)
+    array([-0. ,  0.7])
+    """
+    return -np.log(np.maximum(np.asarray(counts, np.float64), 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class VocabularyMeans:
+    """The mean vector of the whole vocabulary by rank, from a sample of each bin."""
+
+    rarity: np.ndarray = field(repr=False)
+    """(n_bins,) log rank of the middle of each bin, ascending."""
+    means: np.ndarray = field(repr=False)
+    """(n_bins, n_dims)."""
+    n_words: int
+
+
+class RankSample:
+    """Gathers the mean vector of each bin of ranks while an embedding is read from front to back.
+
+    Examples
+    --------
+    >>> sample = RankSample()
+    >>> sample.places(first_row=0, n_rows=3)
+    [0, 1, 2]
+    >>> sample.add(first_row=0, places=[0, 1, 2], vectors=np.array([[1.0], [2.0], [3.0]]))
+    >>> sample.means(n_words=3).means
+    array([[2.]])
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[int, np.ndarray] = {}
+        self._counts: dict[int, int] = {}
+
+    def places(self, *, first_row: int, n_rows: int) -> list[int]:
+        """Return the places in a batch of rows whose vectors are wanted: evenly spread in a bin."""
+        wanted: list[int] = []
+        for low, high in rank_bins(first_row + n_rows):
+            if high <= first_row:
+                continue
+            step = max(1, (high - low) // MOST_SAMPLED)
+            start = max(low, first_row)
+            start += -(start - low) % step
+            wanted += range(start - first_row, min(high - first_row, n_rows), step)
+        return wanted
+
+    def add(self, *, first_row: int, places: list[int], vectors: np.ndarray) -> None:
+        """Add the vectors at some places of a batch; rows that are not finite do not count."""
+        is_good = np.isfinite(vectors).all(axis=1)
+        rows = first_row + np.asarray(places, np.int64)
+        for low, high in rank_bins(float(rows.max(initial=-1)) + 1):
+            inside = (rows >= low) & (rows < high) & is_good
+            if inside.any():
+                part = vectors[inside].sum(axis=0, dtype=np.float64)
+                self._sums[low] = self._sums.get(low, 0.0) + part
+                self._counts[low] = self._counts.get(low, 0) + int(inside.sum())
+
+    def means(self, *, n_words: int) -> VocabularyMeans:
+        """Return what was gathered."""
+        ends = {low: min(high, n_words) for low, high in rank_bins(n_words)}
+        lows = sorted(self._counts)
+        middles = [(low + ends[low] - 1) / 2 for low in lows]
+        means = [self._sums[low] / self._counts[low] for low in lows]
+        return VocabularyMeans(log_rank(middles), np.array(means), n_words)
+
+
+@dataclass(frozen=True, eq=False)
+class Rarity:
+    """How rare each entity is, and where that is known from."""
+
+    values: np.ndarray = field(repr=False)
+    """(n_rows,) larger is rarer; NaN where nothing is known."""
+    basis: str
+    """``"order"`` of the embedding, or ``"counts"``."""
+    vocabulary: VocabularyMeans | None = None
+    """Mean vectors of the whole vocabulary by rank; only for ``"order"``."""
+
+
+def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
+    """Tell whether the mean vector moves with rarity by more than chance would make it.
+
+    An order that is not that of frequency, say of the alphabet, moves nothing. Rarities are dealt
+    out at random 199 times; the true order must beat them all.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise, order = rng.normal(size=(300, 5)), np.log(np.arange(300) + 1.0)
+    >>> moves_with(order, noise), moves_with(order, noise + 0.3 * order[:, None])
+    (False, True)
+    """
+    step = max(1, len(vectors) // MOST_TESTED)
+    rarity, vectors = rarity[::step], vectors[::step].astype(np.float64)
+    if len(vectors) < 20:
+        return False
+    centred = vectors - vectors.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    centred = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+    order = (rarity - rarity.mean())[None]
+    rng = np.random.default_rng(0)
+    dealt = np.stack([rng.permutation(order[0]) for _ in range(N_PERMUTATIONS)])
+    strength = np.linalg.norm(order @ centred, axis=1)
+    return bool(strength[0] > np.linalg.norm(dealt @ centred, axis=1).max())
+
+
+def counts_of(source: Mapping[str, Any], entities: tuple[str, ...]) -> np.ndarray:
+    """Return the count of each entity, NaN where there is none."""
+    return np.array([float(source.get(entity, np.nan)) for entity in entities])

@@ -1,0 +1,130 @@
+"""The offset of rare entities: where vectors lie as a whole, as a function of rarity.
+
+Vectors carry their frequency: the mean vector moves with the rank of a word or the popularity of an
+item, and an unknown entity is rarer than the known ones. So the offset is taken out of the known
+vectors before they are used, and the offset of the entity's own rarity is put back into what was
+imputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vecfill.model.known import KnownRows
+
+REACH = 3.0
+"""How far beyond the rarest known row a curve that was learnt on known rows may be followed."""
+
+N_KNOTS = 33
+
+SHRINK = 10.0
+"""Rows' worth of belief that the mean does not move with rarity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The mean vector as a function of rarity: straight between its knots, constant beyond.
+
+    Examples
+    --------
+    >>> curve = Curve(np.array([0.0, 2.0]), np.array([[1.0, 0.0], [3.0, 0.0]]))
+    >>> curve.at(np.array([-5.0, 1.0, 9.0]))
+    array([[1., 0.],
+           [2., 0.],
+           [3., 0.]])
+    """
+
+    rarity: np.ndarray = field(repr=False)
+    """(n_knots,), ascending."""
+    means: np.ndarray = field(repr=False)
+    """(n_knots, n_dims)."""
+
+    def at(self, rarity: Any) -> np.ndarray:
+        """Return the mean vector at each rarity, (n, n_dims)."""
+        asked = np.clip(np.atleast_1d(rarity), self.rarity[0], self.rarity[-1])
+        if len(self.rarity) == 1:
+            return np.repeat(self.means, asked.size, axis=0)
+        right = np.clip(np.searchsorted(self.rarity, asked), 1, len(self.rarity) - 1)
+        low, high = self.rarity[right - 1], self.rarity[right]
+        share = ((asked - low) / (high - low))[:, None]
+        return (1.0 - share) * self.means[right - 1] + share * self.means[right]
+
+
+def curve_of_known(rarity: np.ndarray, vectors: np.ndarray, *, degree: int) -> Curve:
+    """Return the curve of known rows alone: a line, or a parabola, fitted with a little shrinkage.
+
+    Examples
+    --------
+    >>> rarity = np.linspace(0, 4, 200)
+    >>> line = curve_of_known(rarity, 2 * rarity[:, None], degree=1)
+    >>> line.at([0.0, 4.0, 6.0]).ravel().round(0)
+    array([ 0.,  8., 12.])
+    """
+    centre, scale = float(rarity.mean()), float(rarity.std()) or 1.0
+    powers = np.arange(1, degree + 1)
+    columns = ((rarity - centre) / scale)[:, None] ** powers
+    middle = columns.mean(axis=0)
+    gram = (columns - middle).T @ (columns - middle)
+    gram[np.diag_indices_from(gram)] += SHRINK
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    slopes = np.linalg.solve(gram, (columns - middle).T @ (vectors - mean))
+    knots = np.linspace(rarity.min(), rarity.max() + REACH, N_KNOTS)
+    bent = ((knots - centre) / scale)[:, None] ** powers
+    return Curve(knots, mean + (bent - middle) @ slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Offsets:
+    """The offsets of all rows: what is taken out of known vectors and put back into the others."""
+
+    known: np.ndarray = field(repr=False)
+    """(n_known, n_dims)."""
+    unknown: np.ndarray = field(repr=False)
+    """(n_unknown, n_dims)."""
+    assumed: np.ndarray = field(repr=False)
+    """(n_unknown,) the rarity that each unknown row is taken to have."""
+
+
+@dataclass(frozen=True)
+class OffsetRule:
+    """How the offset of every row is found.
+
+    Examples
+    --------
+    >>> given = KnownRows(np.array([[0.0], [2.0], [np.nan]]), np.array([True, True, False]))
+    >>> curve = Curve(np.array([0.0, 10.0]), np.array([[0.0], [10.0]]))
+    >>> rule = OffsetRule(beyond=1.0, curve=curve)
+    >>> rule.offsets(np.array([1.0, 2.0, np.nan]), given).unknown
+    array([[3.]])
+    """
+
+    beyond: float
+    """An unknown row whose rarity is not known is taken to be rarer than the rarest known row by
+    this much, in units of the logarithm."""
+    uses_own: bool = False
+    """Whether unknown rows have a rarity of their own, from counts."""
+    degree: int = 1
+    """Of the curve through known rows, where there is no other."""
+    curve: Curve | None = field(default=None, repr=False, compare=False)
+    """The curve of the whole vocabulary; ``None`` if known rows are all there is."""
+
+    def offsets(self, rarity: np.ndarray, given: KnownRows) -> Offsets:
+        """Return the offsets of all rows; `rarity` has a value for each, NaN if it is not known."""
+        of_known = rarity[given.is_known]
+        curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
+        assumed = np.full(given.unknown.size, of_known.max() + self.beyond)
+        if self.uses_own:
+            own = rarity[given.unknown]
+            assumed = np.where(np.isnan(own), assumed, own)
+        return Offsets(curve.at(of_known), curve.at(assumed), assumed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain values, for JSON."""
+        return {
+            "beyond": self.beyond,
+            "uses_own": self.uses_own,
+            "learnt_on": "known rows" if self.curve is None else "the whole vocabulary",
+        }

@@ -1,0 +1,97 @@
+"""Kinds of entities that are judged apart: a proof on one kind need not hold for another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from vecfill.trust.hidden import Hidden
+
+FEWEST_PROVED = 30
+"""Hidden rows of a kind below which its score proves nothing."""
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """One kind of entities: how many are unknown, and what is proved about them."""
+
+    name: str
+    n_unknown: int
+    n_known: int
+    n_hidden: int
+    """Known rows of this kind that were hidden."""
+    centred_cosine: float | None
+    """Their mean, ``None`` if none was hidden."""
+    hits_at_10: float | None
+    coverage: float | None
+    """Share of them whose centred cosine was at least its bound."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether enough rows of this kind were hidden."""
+        return self.n_hidden >= FEWEST_PROVED
+
+    def __str__(self) -> str:
+        if self.is_proved:
+            assert self.coverage is not None
+            return (
+                f"{self.name}: {self.n_unknown:,} unknown; {self.n_hidden:,} hidden known ones "
+                f"came back with a centred cosine of {self.centred_cosine:.2f}, bounds held for "
+                f"{self.coverage:.0%}"
+            )
+        return (
+            f"Cannot be proved: {self.n_unknown:,} unknown entities have {self.name}, and only "
+            f"{self.n_known:,} known ones do"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {**asdict(self), "is_proved": self.is_proved}
+
+
+def kind_of_name(name: str) -> str:
+    """Return how an entity's name is built, which decides whether a vocabulary has it.
+
+    Examples
+    --------
+    >>> kind_of_name("Paris"), kind_of_name("Fort_Worth")
+    ('names of one word', 'names of several words')
+    """
+    several = len(name.replace("_", " ").split()) > 1
+    return "names of several words" if several else "names of one word"
+
+
+def strata_of(
+    names: tuple[str, ...], is_known: np.ndarray, hidden: Hidden, is_covered: np.ndarray
+) -> tuple[Stratum, ...]:
+    """Return the kinds of names, the one with most unknown entities first."""
+    kinds = np.array([kind_of_name(name) for name in names], dtype=object)
+    found = []
+    for kind in dict.fromkeys(kinds.tolist()):
+        is_kind = kinds == kind
+        rows = np.flatnonzero(is_kind[hidden.rows])
+        scores = hidden.scores.rows(rows).means() if rows.size else None
+        found.append(
+            Stratum(
+                kind,
+                int((is_kind & ~is_known).sum()),
+                int((is_kind & is_known).sum()),
+                int(rows.size),
+                None if scores is None else scores["centred_cosine"],
+                None if scores is None else scores["hits_at_10"],
+                None if scores is None else float(is_covered[rows].mean()),
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -each.n_unknown))
+
+
+def cautious_rows(
+    names: tuple[str, ...], is_known: np.ndarray, strata: Sequence[Stratum]
+) -> np.ndarray:
+    """Tell which unknown rows are of a kind about which nothing is proved."""
+    unproved = {each.name for each in strata if not each.is_proved}
+    unknown = np.flatnonzero(~is_known)
+    return np.array([kind_of_name(names[row]) in unproved for row in unknown], np.bool_)
