@@ -25,7 +25,7 @@ from vecfill.method.propagation import (
     fill_unknown,
     propagate_by_iteration,
 )
-from vecfill.method.search.distances import well_scaled
+from vecfill.method.scaling import well_scaled
 from vecfill.method.search.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 
