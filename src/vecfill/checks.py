@@ -86,6 +86,20 @@ def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None
     )
 
 
+def _refuse_bad_indices(X: Any) -> None:
+    """Refuse a sparse matrix that points outside of itself: compiled code would follow it there."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            type(X)((X.data, X.coords), shape=X.shape)
+    except ValueError as error:
+        raise InputError(
+            f"X is a damaged sparse matrix: {error}. Build it again from its rows, columns and "
+            f"values, for example with scipy.sparse.coo_array."
+        ) from error
+
+
 def domain_rows(X: Any) -> np.ndarray | csr_array:
     """Return domain vectors as C-ordered floats, or CSR with sorted columns; refuse NaN.
 
@@ -96,6 +110,7 @@ def domain_rows(X: Any) -> np.ndarray | csr_array:
            [3., 4.]])
     """
     if issparse(X):
+        _refuse_bad_indices(X)
         rows = csr_array(_numeric(X.tocsr(), "X"), copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()

@@ -6,5 +6,6 @@
 - `propagation`: weights and known rows -> the vectors of the unknown rows
 
 The stages do not know each other. Below them are `search` (who is near whom), `solve` (linear
-systems and small least squares problems) and `engine`, the only parallel map.
+systems and small least squares problems), `engine`, the only parallel map, and `scaling`, which
+keeps numbers of extreme size from overflowing.
 """

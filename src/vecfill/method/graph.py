@@ -17,8 +17,9 @@ from scipy.sparse import csr_array, issparse
 from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
 from vecfill.method.engine import Workers
+from vecfill.method.scaling import well_scaled
 from vecfill.method.search.cells import cells_of
-from vecfill.method.search.distances import Rows, well_scaled
+from vecfill.method.search.distances import Rows
 from vecfill.method.search.duplicates import DistinctRows, distinct_rows
 from vecfill.method.search.neighbors import (
     Neighbors,
@@ -265,6 +266,7 @@ def spanning_neighbor_graph_of_distances(distances: np.ndarray, *, min_degree: i
     n_rows = len(distances)
     if n_rows == 1:
         return _edgeless(1)
+    distances = well_scaled(distances)
     n_nearest = min(min_degree, n_rows - 1)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     for row in range(n_rows):

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
 from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.scaling import divided, safe_exponents
 from vecfill.method.solve.system import (
     N_COLUMNS,
     RESIDUAL_TOL,
@@ -178,6 +179,9 @@ def propagate_by_iteration(
         return _with_vectors(np.empty((0, embedding.shape[1]), embedding.dtype), NOTHING_UNKNOWN)
     on_known, on_unknown = split_weights(weights, is_known)
     known = embedding[is_known].astype(np.float64)
+    # One power of two for all columns, because the change is summed over all of them.
+    exponent = safe_exponents(known, each_column=False)
+    known = divided(known, exponent)
     shape = (on_unknown.shape[0], embedding.shape[1])
     vectors = rng.normal(known.mean(axis=0), known.std(axis=0), size=shape)
     known_part = on_known @ known
@@ -195,6 +199,7 @@ def propagate_by_iteration(
         vectors, mixed = new, vectors
     outcome = Outcome.CONVERGED if change < tol else Outcome.MAX_ITER_REACHED
     convergence = Convergence(n_iter=n_iter, relative_change=change, outcome=outcome)
+    vectors = divided(vectors, -exponent)
     return _with_vectors(vectors.astype(embedding.dtype), convergence)
 
 

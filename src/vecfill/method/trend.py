@@ -16,6 +16,7 @@ from scipy.sparse.linalg import svds
 
 from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.scaling import divided, safe_exponents, well_scaled
 
 MAX_RANK = 512
 """Directions of the domain that a trend may use: wider or sparse domains are reduced to them."""
@@ -39,7 +40,7 @@ class Trend:
     residuals: np.ndarray
     """(n_known, n_dims) known minus the value that the map has when fitted without the row."""
     alpha: float
-    """Strength chosen by the leave-one-out error."""
+    """Strength chosen by the leave-one-out error, in the units of the coordinates, squared."""
 
 
 @one_blas_thread()
@@ -47,13 +48,15 @@ def reduced(domain: Any) -> np.ndarray:
     """Return coordinates of all rows along the leading directions of the domain, centred.
 
     A change of basis loses nothing that ridge regression uses, as long as no more than
-    `MAX_RANK` directions matter.
+    `MAX_RANK` directions matter. Coordinates of a domain of extreme size are in units of a power
+    of two, so that their squares are numbers.
 
     Examples
     --------
     >>> reduced(np.array([[0.0, 0.0], [3.0, 4.0]])).round(1).tolist()
     [[-1.5, -2.0], [1.5, 2.0]]
     """
+    domain = well_scaled(domain)
     n_rows, n_features = domain.shape
     if issparse(domain):
         if min(n_rows, n_features) > MOST_DECOMPOSED:
@@ -110,18 +113,21 @@ def linear_trend(
     [1.0, 2.0, 3.0, 4.0]
     """
     known = embedding[is_known].astype(np.float64)
+    exponent = safe_exponents(known, each_column=False)
+    known, coordinates = divided(known, exponent), well_scaled(coordinates)
     n_known = len(known)
     mean, centre = known.mean(axis=0), coordinates[is_known].mean(axis=0)
     wanted, rows = known - mean, coordinates[is_known] - centre
     if n_known < 2 or not rows.any():
         values = np.repeat(mean[None], len(coordinates), axis=0)
-        return Trend(values, wanted, np.inf)
+        return Trend(divided(values, -exponent), divided(wanted, -exponent), np.inf)
     left, singular, right = _decomposed(rows)
     alpha = _least_missing(left, singular, wanted)
     targets = left.T @ wanted
     slopes = right.T @ ((singular / (singular**2 + alpha))[:, None] * targets)
     residuals = _missed(left, singular, wanted, targets, alpha)
-    return Trend((coordinates - centre) @ slopes + mean, residuals, alpha)
+    values = (coordinates - centre) @ slopes + mean
+    return Trend(divided(values, -exponent), divided(residuals, -exponent), alpha)
 
 
 def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from vecfill._compiled import compiled, compiled_in_any_order
 from vecfill._types import DomainVectors
 from vecfill.method.engine import Workers, fill, row_blocks
-from vecfill.method.search.distances import well_scaled
+from vecfill.method.scaling import scaled_together, well_scaled
 from vecfill.method.solve.least_squares import weigh, workspace
 
 ROWS_PER_BLOCK = 512
@@ -258,12 +258,14 @@ def convex_weights(
     is_simplex = form == "simplex"
     assert is_simplex or form == "nnls"
     options = (is_simplex, ridge, weight_floor)
-    domain = well_scaled(domain)
-    fitted = domain if fitted is None else fitted
-    if not issparse(domain):
-        return _weighed(graph, partial(_weigh_dense, domain, fitted, graph, options), n_jobs)
-    both = fitted if fitted is domain else vstack([fitted, domain], format="csr")
-    offset = both.shape[0] - domain.shape[0]
+    if fitted is None:
+        rows = others = well_scaled(domain)
+    else:
+        rows, others = scaled_together(domain, fitted)
+    if not issparse(rows):
+        return _weighed(graph, partial(_weigh_dense, rows, others, graph, options), n_jobs)
+    both = rows if fitted is None else vstack([others, rows], format="csr")
+    offset = both.shape[0] - rows.shape[0]
     return _weighed(graph, partial(_weigh_sparse, both, offset, graph, options), n_jobs)
 
 
@@ -288,6 +290,9 @@ def convex_weights_of_distances(
     >>> convex_weights_of_distances(distances, graph, weight_floor=0.0).toarray()[0]
     array([0.  , 0.75, 0.25])
     """
-    fitted = distances if between is None else between
+    if between is None:
+        distances = fitted = well_scaled(distances)
+    else:
+        distances, fitted = scaled_together(distances, between)
     options = (ridge, weight_floor)
     return _weighed(graph, partial(_weigh_distances, distances, fitted, graph, options), n_jobs)

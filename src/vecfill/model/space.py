@@ -23,7 +23,7 @@ from vecfill.method.graph import (
     measured_neighbor_graphs,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.search.distances import well_scaled
+from vecfill.method.scaling import well_scaled
 from vecfill.method.search.neighbors import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances

@@ -19,34 +19,11 @@ from scipy.sparse import csr_array, issparse
 from vecfill._compiled import compiled
 from vecfill.method.engine import Workers, fill, row_blocks
 
-SAFE_RANGE = 2.0**50
-"""Largest value kept as it is: its square times a million columns is far from overflow."""
-
 TARGETS_WIDENED = 8192
 """Targets copied in 64 bits at once."""
 
 Rows: TypeAlias = Any
 """Dense rows or a `csr_array`; which of them, only `issparse` can tell."""
-
-
-def well_scaled(rows: Any) -> Any:
-    """Return `rows`, times a power of two if their size would over- or underflow when squared.
-
-    Graphs and convex weights do not change with scale, and a power of two changes no digit.
-
-    Examples
-    --------
-    >>> float(well_scaled(np.array([[1e300], [3e300]])).max()) < 4
-    True
-    """
-    values = rows.data if issparse(rows) else rows
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    if largest == 0.0 or 1 / SAFE_RANGE <= largest <= SAFE_RANGE:
-        return rows
-    exponent = -int(np.frexp(largest)[1])
-    if issparse(rows):
-        return csr_array((np.ldexp(values, exponent), rows.indices, rows.indptr), rows.shape)
-    return np.ldexp(rows, exponent)
 
 
 @compiled

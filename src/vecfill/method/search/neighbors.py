@@ -18,6 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill.method.engine import Workers, fill, n_workers, parallel_map, row_blocks
+from vecfill.method.scaling import scaled_together
 from vecfill.method.search.approximate import ENOUGH_RECALL, approximate_candidates
 from vecfill.method.search.cell_neighbors import candidates_by_cells, share_of_pairs
 from vecfill.method.search.cells import Cells
@@ -323,6 +324,7 @@ def nearest_fitted(
     >>> nearest_fitted(np.array([[0.9]]), fitted, n_neighbors=2).graph.indices.tolist()
     [0, 1]
     """
+    rows, fitted = scaled_together(rows, fitted)
     found = _careful_neighbors(
         rows, fitted, np.arange(rows.shape[0]), n_neighbors, skip_self=False, n_jobs=n_jobs
     )

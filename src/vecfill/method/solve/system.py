@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
 from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.method.scaling import divided, safe_exponents
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
 from vecfill.method.solve.multilevel import Multilevel
@@ -95,8 +96,11 @@ def cut_off_rows(weights: csr_array, is_known: KnownMask) -> np.ndarray:
 class Sides(Protocol):
     """Turns a few columns of what is given into right sides and a start for the iteration."""
 
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return right sides, in 64 bits and in the order of the equations, and a start."""
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return right sides, a start, and the powers of two that both were divided by.
+
+        They are in 64 bits and in the order of the equations.
+        """
         ...
 
 
@@ -107,11 +111,13 @@ class KnownSides:
     on_known: csr_array
     is_known: np.ndarray
 
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the known vectors' part in each unknown row, and their mean as a start."""
         known = columns[self.is_known].astype(np.float64)
+        exponents = safe_exponents(known, each_column=True)
+        known = divided(known, exponents)
         start = np.repeat(known.mean(axis=0, keepdims=True), self.on_known.shape[0], axis=0)
-        return self.on_known @ known, start
+        return self.on_known @ known, start, exponents
 
 
 @dataclass(frozen=True)
@@ -120,10 +126,12 @@ class GivenSides:
 
     order: np.ndarray
 
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the right sides, and the same as a start."""
         right = columns[self.order].astype(np.float64)
-        return right, right.copy()
+        exponents = safe_exponents(right, each_column=True)
+        right = divided(right, exponents)
+        return right, right.copy(), exponents
 
 
 def _relative_residual(weights: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
@@ -141,9 +149,9 @@ def _solve_by_factor(
     out: np.ndarray,
 ) -> Went:
     """Write the solution for a few columns into `rows` of `out`."""
-    right, _ = sides.of(columns)
+    right, _, exponents = sides.of(columns)
     found = factor.solve(right)
-    out[rows] = found
+    out[rows] = divided(found, -exponents)
     return 0, _relative_residual(weights, right, found)
 
 
@@ -158,9 +166,9 @@ def _solve_by_iteration(
 ) -> Went:
     """Write the same by iteration, up to the tolerance and number of steps that `limits` are."""
     tol, max_iter = limits
-    right, found = sides.of(columns)
+    right, found, exponents = sides.of(columns)
     went = solve_columns(weights, right, found, precondition, tol=tol, max_iter=max_iter)
-    out[rows] = found
+    out[rows] = divided(found, -exponents)
     return went
 
 
