@@ -110,12 +110,19 @@ class Source:
         """
         self._on_disk, self._content = on_disk, content
 
-    def read_through(self) -> None:
-        """Read the content once, for those who watch, if no stream was opened since."""
-        if self._content is not None:
-            with self.stream() as stream:
-                while stream.read(1 << 22):
-                    pass
+    def read_through(self) -> bytes:
+        """Read the content once, for those who watch, and return its last byte."""
+        buffer = bytearray(1 << 22)
+        last = b""
+        with self.stream() as stream:
+            while got := stream.readinto(buffer):
+                last = buffer[got - 1 : got]
+        return bytes(last)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether nobody has opened a stream since `watch`."""
+        return self._content is not None
 
     def stream(self) -> ByteStream:
         """Return the content from its beginning, to be read once, in order."""

@@ -60,11 +60,7 @@ class _Text(Codec[TextRows]):
 
     def skim(self, rows: TextRows) -> None:
         """Learn whether the last line ends."""
-        last = b"\n"
-        with rows.source.stream() as stream:
-            while block := stream.read(1 << 22):
-                last = block[-1:]
-        rows.ends_with_newline = last in (b"\n", b"\r")
+        rows.ends_with_newline = rows.source.read_through() in (b"\n", b"\r")
 
     def added_rows(self, rows: TextRows, added: Embedding) -> Iterator[bytes]:
         """Return rows in the style of the file, after the end of a line that has none."""
