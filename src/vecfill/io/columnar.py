@@ -6,7 +6,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -24,7 +23,7 @@ from vecfill.io.batches import (
     shown,
 )
 from vecfill.io.codec import Codec, Difference
-from vecfill.io.comparing import difference_of_rows
+from vecfill.io.comparing import difference_of_tables
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 
@@ -133,6 +132,10 @@ class ColumnarRows(ABC):
                     return length
         raise self.source.refuse("holds no rows. Pass a file with vectors in it.")
 
+    def words_of(self, table: pa.RecordBatch) -> list[bytes]:
+        """Return the words of some rows."""
+        return pc.cast(table.column(self.columns.word), pa.binary()).to_pylist()
+
     def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows."""
         del whole
@@ -239,14 +242,21 @@ class ColumnarCodec(Codec[ColumnarRows]):
 
     def rewrite(self, rows: ColumnarRows, added: Embedding, out: Any) -> None:
         """Write the record batches again, all columns, and then the rows to add."""
-        words = [encoded(word) for word in added.words]
-        vectors = added.vectors.astype(rows.dtype)
-        more = as_record_batch(words, vectors, rows.schema, rows.columns)
-        self.write_tables(out, chain(rows.tables(), [more]), rows.schema)
+        self.write_tables(out, _with_more(rows, added), rows.schema)
 
     def difference(self, old: ColumnarRows, new: ColumnarRows) -> Difference | None:
-        """Compare words and the bits of their vectors."""
-        return difference_of_rows(old, new)
+        """Compare all columns, bit for bit."""
+        with refusing(new.source, self.name):
+            return difference_of_tables(old, new)
+
+
+def _with_more(rows: ColumnarRows, added: Embedding) -> Iterator[pa.RecordBatch]:
+    last = None
+    for last in rows.tables():
+        yield last
+    words = [encoded(word) for word in added.words]
+    vectors = added.vectors.astype(rows.dtype)
+    yield as_record_batch(words, vectors, rows.schema, rows.columns, last)
 
 
 def _is_utf8(word: bytes) -> bool:
@@ -287,9 +297,16 @@ def embedding_schema(embedding: Embedding, *, with_text: bool) -> pa.Schema:
 
 
 def as_record_batch(
-    words: list[bytes], vectors: FloatArray, schema: pa.Schema, columns: Columns
+    words: list[bytes],
+    vectors: FloatArray,
+    schema: pa.Schema,
+    columns: Columns,
+    before: pa.RecordBatch | None = None,
 ) -> pa.RecordBatch:
-    """Return rows in the columns of `schema`; columns that are not ours become null."""
+    """Return rows in the columns of `schema`; columns that are not ours become null.
+
+    An Arrow file has one dictionary for each column, so nulls take that of the rows `before`.
+    """
     arrays: list[Any] = []
     for field in schema:
         if field.name == columns.word:
@@ -303,5 +320,9 @@ def as_record_batch(
             column = pa.array(np.ascontiguousarray(vectors[:, place]))
             arrays.append(pc.cast(column, field.type))
         else:
-            arrays.append(pa.nulls(len(words), field.type))
+            nulls: Any = pa.nulls(len(words), field.type)
+            if before is not None and pa.types.is_dictionary(field.type):
+                values: Any = before.column(schema.get_field_index(field.name))
+                nulls = pa.DictionaryArray.from_arrays(nulls.indices, values.dictionary)
+            arrays.append(nulls)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -17,8 +17,8 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.batches import encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference
-from vecfill.io.columnar import WORD, ColumnarRows
-from vecfill.io.comparing import difference_of_rows
+from vecfill.io.columnar import WORD, ColumnarRows, refusing
+from vecfill.io.comparing import difference_of_tables
 from vecfill.io.lines import sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
@@ -148,8 +148,9 @@ class _Delimited(Codec[DelimitedRows]):
         yield from _rows_as_csv(added, rows.delimiter, newline)
 
     def difference(self, old: DelimitedRows, new: DelimitedRows) -> Difference | None:
-        """Compare words and the bits of their vectors."""
-        return difference_of_rows(old, new)
+        """Compare the names of columns and the text of all cells."""
+        with refusing(new.source, self.name):
+            return difference_of_tables(old, new)
 
 
 class Csv(_Delimited):

@@ -70,7 +70,7 @@ class _Text(Codec[TextRows]):
 
     def difference(self, old: TextRows, new: TextRows) -> Difference | None:
         """Compare the bytes of the rows."""
-        return difference_of_bytes(old, new)
+        return difference_of_bytes(old, new, lines=True)
 
 
 class Word2vecText(_Text):
