@@ -384,7 +384,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(put):
 # 25
 def test_fasttext_files_we_cannot_read_are_refused_by_what_they_are(put):
     good = fasttext_bytes([b"cat", b"dog"])
-    refused(put(good[:4] + struct.pack("<i", 11) + good[8:]), "fastText .bin of version 11")
+    refused(put(good[:4] + struct.pack("<i", 13) + good[8:]), "fastText .bin of version 13")
     start = good.index(b"dog\0") + 13
     refused(put(good[:start] + b"\1" + good[start + 1 :]), "quantised fastText model")
     for cut in (6, 30, 90, 110, start + 5, start + 100):

@@ -169,6 +169,30 @@ def test_fasttext_vectors_are_those_that_gensim_gives(tmp_path):
         np.testing.assert_allclose(found[word], theirs[word], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("name", "n_words"),
+    [
+        ("lee_fasttext.bin", 1762), ("lee_fasttext_new.bin", 1763), ("cp852_fasttext.bin", 171),
+        ("non_ascii_fasttext.bin", 171), ("toy-model-pretrained.bin", 23), ("toy-model.bin", 22),
+        ("crime-and-punishment.bin", 291),
+    ],
+)  # fmt: skip
+def test_fasttext_models_of_all_versions_are_those_that_gensim_reads(name, n_words):
+    from gensim.models.fasttext import load_facebook_vectors
+    from gensim.test.utils import datapath
+
+    theirs = load_facebook_vectors(datapath(name))
+    found = read_embedding(datapath(name))
+    n_blank = sum(not word for word in theirs.index_to_key)
+    assert len(found) == len(theirs) - n_blank == n_words
+    assert len(found.notes) == n_blank
+    # gensim replaces bytes that are not UTF-8, and gives </s> n-grams, which fastText does not.
+    shared = [word for word in found.words if word in theirs.key_to_index and word != "</s>"]
+    assert len(shared) > 15
+    assert len(shared) >= n_words - 1 or name == "cp852_fasttext.bin"
+    np.testing.assert_allclose(found[shared], theirs[shared], rtol=1e-5, atol=1e-7)
+
+
 def test_fasttext_without_ngrams_gives_the_rows_themselves(tmp_path):
     data = fasttext_bytes([b"a", b"b"], bucket=0, minn=0, maxn=0)
     (tmp_path / "model.bin").write_bytes(data)
