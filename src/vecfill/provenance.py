@@ -20,7 +20,7 @@ import numpy as np
 
 from vecfill.errors import InputError
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "narwhals", "safetensors")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "narwhals")
 _BLOCK = 1 << 22
 
 

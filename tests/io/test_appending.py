@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError
@@ -224,3 +225,68 @@ def test_gzip_output_is_the_same_every_time(save, more, tmp_path):
         append_rows(path, tmp_path / name, more)
     assert (tmp_path / "a.vec.gz").read_bytes() == (tmp_path / "b.vec.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.vec.gz").read_bytes()).startswith(b"15 7\nthe ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"3 2\na 1.5 2\nb 3 4\nc 5 6", b"4 2\na 1.5 2\nb 3 4\nc 5 6e9\nd 1 1\n"),
+        (b"a 1.5 2\nb 3 4\nc 5 6", b"a 1.5 2\nb 3 4\nc 5 67\nd 1 1\n"),
+        (b"a 1.5 2\nc 5 6\n", b"a 1.5 2\nc 5 6\na 1 1\n"),
+        (b"a 1.5 2\nc 5 6\n", b"a 1.5 2\nc 5 6\nd 1 1\nd 1 1\n"),
+        (b"word,x\na,0.123456789\n", b"word,x\na,0.1234567891\nb,2\n"),
+        (b"word,x,y\na,1,2\nc,3,4\n", b"word,y,x\na,1,2\nc,3,4\nb,2,2\n"),
+        (b"word\tx\na\t1\n", b"word\tx\na\t1.0\nb\t2\n"),
+    ],
+)
+def test_verification_used_to_pass_altered_rows_that_read_alike_or_grew(tmp_path, old, new):
+    (tmp_path / "old").write_bytes(old)
+    (tmp_path / "new").write_bytes(new)
+    proof = verify(tmp_path / "old", tmp_path / "new")
+    assert not proof.ok
+    assert proof.difference is not None
+    assert verify(tmp_path / "old", tmp_path / "old").ok
+
+
+@pytest.mark.parametrize("write", [pq.write_table, feather.write_feather])
+def test_verification_used_to_pass_other_columns_altered_or_dropped(tmp_path, write):
+    columns = {
+        "word": ["a", "b"], "vector": [[1.0, -0.0], [3.0, np.nan]], "n": [1, None],
+        "tag": pa.array(["x", "y"]).dictionary_encode(), "size": [0.0, 2.0],
+    }  # fmt: skip
+    rows = {name: pa.array(column) for name, column in columns.items()}
+    more = pa.table({**rows, "vector": [[1.0, -0.0], [3.0, 4.0]]})
+    write(more, tmp_path / "old")
+    for name, column in (
+        ("n", pa.array([2, None])),
+        ("n", pa.array([1, 0])),
+        ("tag", pa.array(["x", "z"]).dictionary_encode()),
+        ("size", pa.array([-0.0, 2.0])),
+        ("vector", pa.array([[1.0, 0.0], [3.0, 4.0]])),
+        ("word", pa.array(["a", "c"])),
+    ):
+        place = more.column_names.index(name)
+        write(more.set_column(place, name, column), tmp_path / "new")
+        proof = verify(tmp_path / "old", tmp_path / "new")
+        assert not proof.ok
+        assert name in str(proof.difference)
+    write(more.drop_columns(["size"]), tmp_path / "new")
+    assert "columns" in str(verify(tmp_path / "old", tmp_path / "new").difference)
+    write(more.slice(0, 1), tmp_path / "new")
+    assert verify(tmp_path / "old", tmp_path / "new").differing_word == "b"
+    append_rows(tmp_path / "old", tmp_path / "more", Embedding(["c"], [[5.0, 6.0]]))
+    assert verify(tmp_path / "old", tmp_path / "more").added == ("c",)
+
+
+def test_verification_says_what_it_does_not_compare(tmp_path):
+    vectors = np.eye(2, dtype=np.float32)
+    np.savez(tmp_path / "a.npz", words=np.array(["a", "b"]), vectors=vectors, counts=[1, 2])
+    assert verify(tmp_path / "a.npz", tmp_path / "a.npz").not_compared == ("the array 'counts'",)
+
+
+def test_altered_metadata_of_safetensors_fails_verification(made, tmp_path):
+    for name in ("one", "other"):
+        told = Embedding(made.words, made.vectors, provenance={"source": name})
+        write_embedding(told, tmp_path / f"{name}.safetensors")
+    proof = verify(tmp_path / "one.safetensors", tmp_path / "other.safetensors")
+    assert "metadata 'source'" in str(proof.difference)

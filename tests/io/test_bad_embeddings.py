@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from tests.io.conftest import fasttext_bytes
 
 from vecfill import Embedding, read_embedding, write_embedding
@@ -328,7 +329,11 @@ def test_bad_safetensors_are_refused(put):
     bad({**words, "vectors": entry("I64", [2, 1], 18, 34)}, "floating-point")
     bad({"vectors": entry("F32", [2, 2], 0, 16)}, "no array 'words'; it holds 'vectors'", vectors)
     bad(words, "no array 'vectors'", ends)
-    bad({"words": words["words"], "vectors": entry("F32", [2, 2], 2, 18)}, "word_ends")
+    bad(
+        {"words": words["words"], "vectors": entry("F32", [2, 2], 2, 18)},
+        "word_ends",
+        b"ab" + vectors,
+    )
     bad(good, "does not cut 'words'", b"ab" + struct.pack("<2q", 9, 2) + vectors)
     bad(b"{not json", "safetensors header is not what one should be")
     bad(b"[" * 100_000, "safetensors header is not")
@@ -379,7 +384,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(put):
 # 25
 def test_fasttext_files_we_cannot_read_are_refused_by_what_they_are(put):
     good = fasttext_bytes([b"cat", b"dog"])
-    refused(put(good[:4] + struct.pack("<i", 11) + good[8:]), "fastText .bin of version 11")
+    refused(put(good[:4] + struct.pack("<i", 13) + good[8:]), "fastText .bin of version 13")
     start = good.index(b"dog\0") + 13
     refused(put(good[:start] + b"\1" + good[start + 1 :]), "quantised fastText model")
     for cut in (6, 30, 90, 110, start + 5, start + 100):
@@ -423,3 +428,40 @@ def test_other_kinds_of_files_are_refused_by_name(put):
     )
     with pytest.raises(VecfillError):
         read_embedding(put(os.urandom(1000)))
+
+
+@pytest.mark.parametrize("write", [pq.write_table, feather.write_feather])
+@pytest.mark.parametrize("odd", [pa.array([1, 2]), pa.array([1, 2]).cast(pa.decimal128(20, 1))])
+def test_a_column_of_whole_numbers_among_dimensions_used_to_be_dropped(tmp_path, write, odd):
+    floats = {f"d{dim}": [1.0, 2.0] for dim in range(5)}
+    write(pa.table({"word": ["a", "b"], **floats, "d5": odd}), tmp_path / "t")
+    refused(tmp_path / "t", "5 columns of floating-point numbers beside 'd5', which hold whole")
+
+
+def test_names_that_come_twice_and_bytes_of_no_tensor_used_to_be_accepted(put, tmp_path):
+    words = {"words": entry("U8", [1], 0, 1), "word_ends": entry("I64", [1], 1, 9)}
+    data = b"a" + struct.pack("<q", 1) + struct.pack("<2f", 1, 2)
+    vectors = entry("F32", [1, 2], 9, 17)
+    refused(put(tensors({**words, "vectors": vectors}, data + b"tail")), "has \\d+ bytes")
+    gap = {**words, "vectors": entry("F32", [1, 2], 13, 21)}
+    refused(put(tensors(gap, data[:9] + b"hole" + data[9:])), "no tensor has the bytes")
+    text = json.dumps({**words, "vectors": vectors})
+    double = text[:-1] + ', "vectors": ' + json.dumps(vectors) + "}"
+    refused(put(tensors(double.encode(), data)), "names 'vectors' twice")
+    np.savez(tmp_path / "a.npz", words=np.array(["a"]), vectors=np.eye(1))
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "a") as archive,
+        pytest.warns(UserWarning, match="Duplicate name"),
+    ):
+        archive.writestr("vectors.npy", archive.read("vectors.npy"))
+    refused(tmp_path / "a.npz", "two arrays named 'vectors'")
+
+
+def test_a_column_name_that_is_not_utf8_used_to_be_a_bug(tmp_path):
+    feather.write_feather(
+        pa.table({"word": ["a"], "vector": [[1.0]], "caf_": [1]}), tmp_path / "a.feather",
+        compression="uncompressed",
+    )  # fmt: skip
+    data = (tmp_path / "a.feather").read_bytes()
+    (tmp_path / "a.feather").write_bytes(data.replace(b"caf_", b"caf\xe9"))
+    refused(tmp_path / "a.feather", r"name of the column 'caf\\xe9' is not UTF-8")

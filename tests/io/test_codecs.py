@@ -53,7 +53,7 @@ def test_the_command_line_knows_the_formats_without_loading_numpy():
 def test_a_new_format_is_one_class_and_one_entry(tmp_path, monkeypatch):
     class Piped(Glove):
         def detects(self, source: Source) -> bool:
-            return sample_lines(source.head)[0].startswith(b"PIPED")
+            return sample_lines(source)[0].startswith(b"PIPED")
 
     monkeypatch.setattr("vecfill.io.text.Piped", Piped, raising=False)
     entries = (Entry("piped", (".piped",), "text:Piped"), *CODECS)

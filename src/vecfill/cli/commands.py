@@ -234,6 +234,8 @@ def verify(
     else:
         console.out(f"sha256 of the original  {found.sha256_original}")
         console.out(f"sha256 of the enriched  {found.sha256_enriched}")
+        for what in found.not_compared:
+            console.note(f"{what} was not compared")
         if found.ok:
             console.out(f"{found.n_known:,} rows unchanged, {found.n_added:,} added")
             for word in found.added:

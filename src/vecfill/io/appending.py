@@ -143,9 +143,9 @@ def _copy_and_append(
     out.write(start)
     to_skip = n_skipped
 
-    def copy(block: bytes) -> None:
+    def copy(block: memoryview) -> None:
         nonlocal to_skip
-        out.write(memoryview(block)[to_skip:])
+        out.write(block[to_skip:])
         to_skip -= min(to_skip, len(block))
         file.start_writing_back()
 
@@ -155,7 +155,8 @@ def _copy_and_append(
             _scan(rows, added)
         else:
             codec.skim(rows)
-        rows.source.read_through()
+        if rows.source.is_watched:
+            rows.source.read_through()
         copying.finish()
     out.writelines(_appended(codec, rows, added))
 

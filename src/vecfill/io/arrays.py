@@ -232,8 +232,16 @@ class ArrayCodec(Codec[ArrayRows]):
         self.store(out, _named(words, vectors), rows.provenance)
 
     def difference(self, old: ArrayRows, new: ArrayRows) -> Difference | None:
-        """Compare words and the bits of their vectors."""
+        """Compare words, the bits of their vectors, and the metadata."""
+        for name, text in old.provenance.items():
+            if new.provenance.get(name) != text:
+                return Difference(f"the metadata {name!r} of {old.source} is not the same.")
         return difference_of_rows(old, new)
+
+    def not_compared(self, rows: ArrayRows) -> tuple[str, ...]:
+        """Name the arrays that are no part of an embedding."""
+        others = sorted(rows.arrays.kinds.keys() - {"words", "word_ends", "vectors"})
+        return tuple(f"the array {name!r}" for name in others)
 
 
 def _named(words: list[bytes], vectors: Tensor) -> dict[str, Tensor]:

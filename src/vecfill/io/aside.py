@@ -15,23 +15,24 @@ _MAX_WAITING = 2
 class Aside:
     """Calls `action` with each block in order on one other thread, at most two blocks behind.
 
-    Blocks are copied, because readers reuse their buffers. What `action` raises comes out of a
-    later `offer` or of `finish`.
+    Blocks are copied, because readers reuse their buffers; so are the copies, after `action`
+    returns. What it raises comes out of a later `offer` or of `finish`.
 
     Examples
     --------
     >>> seen = []
-    >>> with Aside(seen.append) as aside:
+    >>> with Aside(lambda block: seen.append(bytes(block))) as aside:
     ...     aside.offer(memoryview(b"cat"))
     ...     aside.finish()
     >>> seen
     [b'cat']
     """
 
-    def __init__(self, action: Callable[[bytes], Any]) -> None:
+    def __init__(self, action: Callable[[memoryview], Any]) -> None:
         self._action = action
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[Future[Any]] = deque()
+        self._free: deque[bytearray] = deque()
         self.n_bytes = 0
 
     def __enter__(self) -> Self:
@@ -43,9 +44,18 @@ class Aside:
     def offer(self, block: memoryview) -> None:
         """Hand over a block; wait if too many are waiting already."""
         self.n_bytes += len(block)
-        self._waiting.append(self._pool.submit(self._action, bytes(block)))
+        # A fresh buffer for each block would cost more than copying: its pages must be cleared.
+        buffer = self._free.popleft() if self._free else bytearray()
+        if len(buffer) < len(block):
+            buffer = bytearray(len(block))
+        memoryview(buffer)[: len(block)] = block
+        self._waiting.append(self._pool.submit(self._act, buffer, len(block)))
         if len(self._waiting) > _MAX_WAITING:
             self._waiting.popleft().result()
+
+    def _act(self, buffer: bytearray, size: int) -> None:
+        self._action(memoryview(buffer)[:size])
+        self._free.append(buffer)
 
     def finish(self) -> None:
         """Wait until all blocks are done."""

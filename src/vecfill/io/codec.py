@@ -56,6 +56,11 @@ class Codec(ABC, Generic[Rows]):
     def difference(self, old: Rows, new: Rows) -> Difference | None:
         """Return where the known rows of `new` first differ from the rows of `old`."""
 
+    def not_compared(self, rows: Rows) -> tuple[str, ...]:
+        """Name what a file holds beside rows that `difference` does not look at."""
+        del rows
+        return ()
+
     def may_be_features(self, source: Source) -> bool:
         """Tell whether a file may be a table of features rather than an embedding."""
         del source

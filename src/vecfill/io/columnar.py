@@ -6,7 +6,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vecfill.embedding import Embedding, FloatArray
+from vecfill.errors import FormatError
 from vecfill.io.batches import (
     ROWS_PER_BLOCK,
     Batch,
@@ -24,7 +24,7 @@ from vecfill.io.batches import (
     shown,
 )
 from vecfill.io.codec import Codec, Difference
-from vecfill.io.comparing import difference_of_rows
+from vecfill.io.comparing import difference_of_tables
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 
@@ -56,6 +56,17 @@ def refusing(source: Source, kind: str) -> Iterator[None]:
         raise source.refuse(f"cannot be read as {kind}: {said}. Save it again.") from error
 
 
+def check_names(source: object, schema: pa.Schema) -> None:
+    """Refuse names of columns that are not UTF-8, which Arrow can hold and Python cannot."""
+    try:
+        _ = schema.names
+    except UnicodeDecodeError as error:
+        name = bytes(error.object).decode("utf-8", "backslashreplace")
+        raise FormatError(
+            f"{source}: the name of the column '{name}' is not UTF-8. Rename it."
+        ) from error
+
+
 class ColumnarRows(ABC):
     """The rows of a file that holds columns."""
 
@@ -67,6 +78,7 @@ class ColumnarRows(ABC):
         self.provenance: Mapping[str, str] = MappingProxyType({})
         with refusing(source, self.kind):
             self.schema = self._read_schema()
+            check_names(source, self.schema)
         self.columns = self._choose_columns(self.schema)
         self.dtype: np.dtype[Any] = self._own_dtype(dtype)
         self.n_dims = len(self.columns.numbers)
@@ -114,6 +126,13 @@ class ColumnarRows(ABC):
                 f"has no column {VECTOR!r} of lists of numbers, nor columns of floating-point "
                 f"numbers; its columns are {_listed(names)}. Name the vectors {VECTOR!r}."
             )
+        others = [field.name for field in schema if _is_whole(field.type)]
+        if others:
+            raise self.source.refuse(
+                f"has {len(numbers)} columns of floating-point numbers beside {_listed(others)}, "
+                "which hold whole or decimal numbers: they may be dimensions or something else. "
+                "Save dimensions as floating-point numbers, and drop other numbers."
+            )
         return numbers, False
 
     def _own_dtype(self, dtype: np.dtype[Any] | None) -> np.dtype[Any]:
@@ -132,6 +151,10 @@ class ColumnarRows(ABC):
                 if length is not None:
                     return length
         raise self.source.refuse("holds no rows. Pass a file with vectors in it.")
+
+    def words_of(self, table: pa.RecordBatch) -> list[bytes]:
+        """Return the words of some rows."""
+        return pc.cast(table.column(self.columns.word), pa.binary()).to_pylist()
 
     def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows."""
@@ -239,14 +262,21 @@ class ColumnarCodec(Codec[ColumnarRows]):
 
     def rewrite(self, rows: ColumnarRows, added: Embedding, out: Any) -> None:
         """Write the record batches again, all columns, and then the rows to add."""
-        words = [encoded(word) for word in added.words]
-        vectors = added.vectors.astype(rows.dtype)
-        more = as_record_batch(words, vectors, rows.schema, rows.columns)
-        self.write_tables(out, chain(rows.tables(), [more]), rows.schema)
+        self.write_tables(out, _with_more(rows, added), rows.schema)
 
     def difference(self, old: ColumnarRows, new: ColumnarRows) -> Difference | None:
-        """Compare words and the bits of their vectors."""
-        return difference_of_rows(old, new)
+        """Compare all columns, bit for bit."""
+        with refusing(new.source, self.name):
+            return difference_of_tables(old, new)
+
+
+def _with_more(rows: ColumnarRows, added: Embedding) -> Iterator[pa.RecordBatch]:
+    last = None
+    for last in rows.tables():
+        yield last
+    words = [encoded(word) for word in added.words]
+    vectors = added.vectors.astype(rows.dtype)
+    yield as_record_batch(words, vectors, rows.schema, rows.columns, last)
 
 
 def _is_utf8(word: bytes) -> bool:
@@ -268,6 +298,10 @@ def _is_text(kind: Any) -> bool:
     )
 
 
+def _is_whole(kind: Any) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+
+
 def _is_list(kind: Any) -> bool:
     kinds = pa.types
     is_list = kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)
@@ -287,9 +321,16 @@ def embedding_schema(embedding: Embedding, *, with_text: bool) -> pa.Schema:
 
 
 def as_record_batch(
-    words: list[bytes], vectors: FloatArray, schema: pa.Schema, columns: Columns
+    words: list[bytes],
+    vectors: FloatArray,
+    schema: pa.Schema,
+    columns: Columns,
+    before: pa.RecordBatch | None = None,
 ) -> pa.RecordBatch:
-    """Return rows in the columns of `schema`; columns that are not ours become null."""
+    """Return rows in the columns of `schema`; columns that are not ours become null.
+
+    An Arrow file has one dictionary for each column, so nulls take that of the rows `before`.
+    """
     arrays: list[Any] = []
     for field in schema:
         if field.name == columns.word:
@@ -303,5 +344,9 @@ def as_record_batch(
             column = pa.array(np.ascontiguousarray(vectors[:, place]))
             arrays.append(pc.cast(column, field.type))
         else:
-            arrays.append(pa.nulls(len(words), field.type))
+            nulls: Any = pa.nulls(len(words), field.type)
+            if before is not None and pa.types.is_dictionary(field.type):
+                values: Any = before.column(schema.get_field_index(field.name))
+                nulls = pa.DictionaryArray.from_arrays(nulls.indices, values.dictionary)
+            arrays.append(nulls)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from vecfill.embedding import printable
 from vecfill.io.batches import Batch, RowReader, decoded
 from vecfill.io.codec import Difference
-from vecfill.io.sources import Source
 
 _BLOCK = 1 << 22
 
@@ -21,9 +22,15 @@ class BodyReader(RowReader, Protocol):
     body: int
 
 
-def difference_of_bytes(old: BodyReader, new: BodyReader) -> Difference | None:
-    """Return the first byte of the original's rows that the other file does not have."""
-    offset = _first_other_byte(old.source, old.body, new.source, new.body)
+def difference_of_bytes(
+    old: BodyReader, new: BodyReader, *, lines: bool = False
+) -> Difference | None:
+    """Return the first byte of the original's rows that the other file does not have.
+
+    With `lines`, a last line without an end must end where it did: digits that follow would be
+    part of its last number.
+    """
+    offset = _first_other_byte(old, new, lines)
     if offset is None:
         return None
     word = _word_at(old, offset)
@@ -35,12 +42,12 @@ def difference_of_bytes(old: BodyReader, new: BodyReader) -> Difference | None:
     )
 
 
-def _first_other_byte(old: Source, start_old: int, new: Source, start_new: int) -> int | None:
+def _first_other_byte(old: BodyReader, new: BodyReader, lines: bool) -> int | None:
     """Return the offset in the original of the first byte that the enriched file has not."""
-    with old.stream() as one, new.stream() as other:
-        one.read(start_old)
-        other.read(start_new)
-        place = start_old
+    with old.source.stream() as one, new.source.stream() as other:
+        one.read(old.body)
+        other.read(new.body)
+        place, last = old.body, b"\n"
         while block := one.read(_BLOCK):
             same = other.read(len(block))
             if same != block:
@@ -48,7 +55,9 @@ def _first_other_byte(old: Source, start_old: int, new: Source, start_new: int) 
                 left = np.frombuffer(block, np.uint8)[:n_shared]
                 differs = left != np.frombuffer(same, np.uint8)[:n_shared]
                 return place + (int(np.argmax(differs)) if differs.any() else n_shared)
-            place += len(block)
+            place, last = place + len(block), block[-1:]
+        if lines and last not in b"\r\n" and other.read(1) not in (b"", b"\r", b"\n"):
+            return place
     return None
 
 
@@ -80,3 +89,101 @@ def _single_rows(batches: Iterator[Batch]) -> Iterator[tuple[bytes, bytes]]:
         vectors = batch.take(np.arange(len(batch), dtype=np.int64))
         for word, vector in zip(batch.raw_words(), vectors, strict=True):
             yield word, vector.tobytes()
+
+
+class TableReader(RowReader, Protocol):
+    """A reader of rows that are columns of record batches."""
+
+    schema: pa.Schema
+
+    def tables(self) -> Iterator[pa.RecordBatch]:
+        """Hand out the record batches, all columns."""
+        ...
+
+    def words_of(self, table: pa.RecordBatch) -> list[bytes]:
+        """Return the words of some rows."""
+        ...
+
+
+def difference_of_tables(old: TableReader, new: TableReader) -> Difference | None:
+    """Return the first row of the original of which any column is not the same."""
+    if not old.schema.equals(new.schema):
+        return Difference(f"the columns of {old.source} are not those of {new.source}.")
+    others = _Pieces(new)
+    first = 1
+    for table in old.tables():
+        table.validate(full=True)
+        other = others.take(table.num_rows)
+        n_shared = min(table.num_rows, other.num_rows)
+        for place, name in enumerate(old.schema.names):
+            mine = table.column(place).slice(0, n_shared)
+            theirs = other.column(place).slice(0, n_shared)
+            if not same_bits(mine, theirs):
+                row = _first_other_row(mine, theirs)
+                word = decoded(old.words_of(table.slice(row, 1))[0])
+                return Difference(
+                    f"row {first + row}, '{printable(word)}': {name!r} is not the same.", word
+                )
+        if n_shared < table.num_rows:
+            word = decoded(old.words_of(table.slice(n_shared, 1))[0])
+            return Difference(f"row {first + n_shared}, '{printable(word)}', is not there.", word)
+        first += table.num_rows
+    return None
+
+
+class _Pieces:
+    """Rows in the sizes asked for, whatever the sizes in which they come."""
+
+    def __init__(self, rows: TableReader) -> None:
+        self._tables = rows.tables()
+        self._held = pa.RecordBatch.from_pylist([], schema=rows.schema)
+
+    def take(self, n_rows: int) -> pa.RecordBatch:
+        """Return the next rows, fewer at the end."""
+        parts = [self._held]
+        while sum(each.num_rows for each in parts) < n_rows:
+            table = next(self._tables, None)
+            if table is None:
+                break
+            table.validate(full=True)
+            parts.append(table)
+        joined = pa.concat_batches(parts)
+        self._held = joined.slice(n_rows)
+        return joined.slice(0, n_rows)
+
+
+def _first_other_row(one: Any, other: Any) -> int:
+    """Return the first row in which two columns differ, by halving."""
+    low, high = 0, len(one)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if same_bits(one.slice(low, middle - low), other.slice(low, middle - low)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def same_bits(one: Any, other: Any) -> bool:
+    """Tell whether two Arrow arrays are equal bit for bit: NaN is NaN, and -0 is not 0.
+
+    Examples
+    --------
+    >>> same_bits(pa.array([0.0, None]), pa.array([0.0, None]))
+    True
+    >>> same_bits(pa.array([0.0]), pa.array([-0.0]))
+    False
+    """
+    kinds = pa.types
+    kind = one.type
+    if kind != other.type or len(one) != len(other):
+        return False
+    if kinds.is_floating(kind):
+        whole = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+        return one.view(whole).equals(other.view(whole))
+    if kinds.is_dictionary(kind):
+        return same_bits(one.dictionary_decode(), other.dictionary_decode())
+    if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
+        return one.equals(other)
+    lengths = (pc.list_value_length(each) for each in (one, other))
+    return next(lengths).equals(next(lengths)) and same_bits(one.flatten(), other.flatten())

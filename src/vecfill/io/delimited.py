@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -17,9 +19,9 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.io.batches import encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference
-from vecfill.io.columnar import WORD, ColumnarRows
-from vecfill.io.comparing import difference_of_rows
-from vecfill.io.lines import sample_lines
+from vecfill.io.columnar import WORD, ColumnarRows, refusing
+from vecfill.io.comparing import difference_of_tables
+from vecfill.io.lines import BOM, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
@@ -29,6 +31,7 @@ class DelimitedRows(ColumnarRows):
     """The rows of a CSV or TSV file; cells are bytes until they are parsed as numbers."""
 
     delimiter: ClassVar[bytes]
+    _n_header_lines = 1
 
     def _own_dtype(self, dtype: np.dtype[Any] | None) -> np.dtype[Any]:
         return np.dtype(np.float32) if dtype is None else dtype
@@ -48,25 +51,39 @@ class DelimitedRows(ColumnarRows):
         return numbers, False
 
     def _header_fields(self) -> list[str]:
-        head = self.source.head.removeprefix(b"\xef\xbb\xbf")
-        line = re.split(rb"\r\n|\n|\r", head.lstrip(b"\r\n"), maxsplit=1)[0]
-        fields = [field.strip(b'"') for field in line.split(self.delimiter)]
-        return [field.decode("utf-8", "replace") for field in fields]
+        """Return the names of columns, and count the lines that they and blank ones take."""
+        text = self.source.first_lines().removeprefix(BOM).decode("utf-8", "replace")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter.decode("ascii"))
+        try:
+            fields = next((each for each in reader if each), [])
+        except csv.Error as error:
+            raise self.source.refuse(f"its line of names cannot be read: {error}.") from error
+        self._n_header_lines = reader.line_num
+        return fields
 
     def _record_batches(self) -> Iterator[pa.RecordBatch]:
-        types = {name: pa.binary() for name in self._header_fields()}
+        # Columns go by number: names may hold what Arrow's reader would split them at.
+        fields = [str(place) for place in range(len(self.schema.names))]
         try:
             with pyarrow.csv.open_csv(
                 self.source.file(),
-                read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=1 << 22),
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False,
+                    block_size=1 << 22,
+                    skip_rows=self._n_header_lines,
+                    column_names=fields,
+                ),
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self.delimiter.decode("ascii"), newlines_in_values=True
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types, strings_can_be_null=False, null_values=[]
+                    column_types=dict.fromkeys(fields, pa.binary()),
+                    strings_can_be_null=False,
+                    null_values=[],
                 ),
             ) as reader:
-                yield from reader
+                for batch in reader:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
         except pa.ArrowInvalid as error:
             told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
             if told is None:
@@ -118,7 +135,7 @@ class _Delimited(Codec[DelimitedRows]):
         """Tell by the suffix, or by a line of names and then one of numbers."""
         if source.suffix in (".csv", ".tsv"):
             return source.suffix in self.suffixes
-        return _is_table(sample_lines(source.head), self.rows.delimiter)
+        return _is_table(sample_lines(source), self.rows.delimiter)
 
     def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> DelimitedRows:
         """Return the reader of a file's rows."""
@@ -148,8 +165,9 @@ class _Delimited(Codec[DelimitedRows]):
         yield from _rows_as_csv(added, rows.delimiter, newline)
 
     def difference(self, old: DelimitedRows, new: DelimitedRows) -> Difference | None:
-        """Compare words and the bits of their vectors."""
-        return difference_of_rows(old, new)
+        """Compare the names of columns and the text of all cells."""
+        with refusing(new.source, self.name):
+            return difference_of_tables(old, new)
 
 
 class Csv(_Delimited):

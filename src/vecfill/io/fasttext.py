@@ -13,14 +13,16 @@ import numpy as np
 from vecfill._compiled import compiled
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import Batch, Bytes, Offsets, packed
+from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, packed
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS, MAX_WORD
 
 MAGIC = struct.pack("<i", 793712314)
-_VERSION = 12
+_VERSIONS = (11, 12)
+_SETTINGS = "<12id"
+_SUPERVISED = 3
 _ENTRY_TAIL = 9
 _BATCH_ROWS = 8192
 
@@ -42,23 +44,30 @@ class FasttextRows:
 
     def _read_settings(self, file: BinaryIO) -> None:
         magic, version = self._unpack(file, "<4si")
-        if magic != MAGIC:
-            raise self.source.refuse("is not a fastText .bin file (its first 4 bytes are not).")
-        if version != _VERSION:
+        self._has_magic = magic == MAGIC
+        if not self._has_magic:
+            # The first versions begin with the settings at once.
+            if not _looks_old(self.source.head):
+                raise self.source.refuse("is not a fastText .bin file (its first bytes are not).")
+            file.seek(0)
+        elif version not in _VERSIONS:
             raise self.source.refuse(
-                f"is a fastText .bin of version {version}; version {_VERSION} can be read. "
-                "Load it with fastText and save its vectors as a .vec file."
+                f"is a fastText .bin of version {version}; versions up to {max(_VERSIONS)} can be "
+                "read. Load it with fastText and save its vectors as a .vec file."
             )
-        settings = self._unpack(file, "<12id")
+        settings = self._unpack(file, _SETTINGS)
         self.n_dims = settings[0]
         self._n_buckets, self._minn, self._maxn = settings[8:11]
+        if self._has_magic and version == 11 and settings[7] == _SUPERVISED:
+            self._maxn = 0  # such models have no n-grams, whatever their settings say
         if not 0 < self.n_dims <= MAX_DIMS:
             raise self.source.refuse(f"says it has {self.n_dims} dimensions. Fetch it again.")
         if self._n_buckets < 0 or not 0 <= self._minn <= 100 or not 0 <= self._maxn <= 100:
             raise self.source.refuse("has n-gram settings beyond belief. Fetch it again.")
 
     def _read_words(self, file: BinaryIO, size: int) -> list[bytes]:
-        n_entries, n_words, _, _, n_pruned = self._unpack(file, "<iiiqq")
+        n_entries, n_words, _, _ = self._unpack(file, "<iiiq")
+        n_pruned = self._unpack(file, "<q")[0] if self._has_magic else -1
         self._n_words = n_words
         if not 0 < n_words <= n_entries or n_entries * 10 > size:
             raise self.source.refuse(
@@ -85,10 +94,10 @@ class FasttextRows:
                 rest, start = rest[start:] + more, 0
                 continue
             is_word = rest[stop + _ENTRY_TAIL] == 0
-            if is_word != (len(words) < n_words) or stop == start:
+            if is_word != (len(words) < n_words):
                 raise self.source.refuse(
-                    f"entry {len(words) + 1} at byte offset {place + start} is empty or of a wrong "
-                    "kind. The fastText .bin is damaged: fetch it again."
+                    f"entry {len(words) + 1} at byte offset {place + start} is of a wrong kind. "
+                    "The fastText .bin is damaged: fetch it again."
                 )
             words.append(rest[start:stop])
             start = stop + _ENTRY_TAIL + 1
@@ -96,8 +105,7 @@ class FasttextRows:
         return words[:n_words]
 
     def _map_matrix(self, file: BinaryIO, size: int) -> FloatArray:
-        (is_quantised,) = self._unpack(file, "<B")
-        if is_quantised:
+        if self._has_magic and self._unpack(file, "<B")[0]:
             raise self.source.refuse(
                 "is a quantised fastText model (.ftz). Use the full .bin or the .vec file."
             )
@@ -135,19 +143,25 @@ class FasttextRows:
     def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the words; vectors are put together when they are taken."""
         del whole
-        for first in range(0, self._n_words, _BATCH_ROWS):
-            words = self._words[first : first + _BATCH_ROWS]
+        # Models trained on from other vectors may have an entry without a word.
+        rows = [row for row, word in enumerate(self._words) if word.strip(WHITE)]
+        if len(rows) < len(self._words):
+            n_blank = len(self._words) - len(rows)
+            self.notes.append(f"{self.source}: {n_blank} entries without a word were left out.")
+        for first in range(0, len(rows), _BATCH_ROWS):
+            chosen = rows[first : first + _BATCH_ROWS]
+            words = [self._words[row] for row in chosen]
             buffer, ends = packed(words)
             starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
-            yield self._batch(first, words, buffer, starts, ends)
+            yield self._batch(chosen, words, buffer, starts, ends)
 
     def _batch(
-        self, first: int, words: list[bytes], buffer: Bytes, starts: Offsets, ends: Offsets
+        self, rows_of: list[int], words: list[bytes], buffer: Bytes, starts: Offsets, ends: Offsets
     ) -> Batch:
         def take(rows: Offsets) -> FloatArray:
             vectors = np.empty((len(rows), self.n_dims), dtype=np.float32)
             for place, row in enumerate(rows.tolist()):
-                parts = np.array([first + row], dtype=np.int64)
+                parts = np.array([rows_of[row]], dtype=np.int64)
                 # fastText gives the end of a sentence no n-grams.
                 if words[row] != b"</s>" and self._maxn > 0 and self._n_buckets > 0:
                     framed = np.frombuffer(b"<" + words[row] + b">", dtype=np.uint8)
@@ -165,8 +179,8 @@ class Fasttext(Codec[FasttextRows]):
     read_only = "Use its .vec file, which has the format word2vec-text."
 
     def detects(self, source: Source) -> bool:
-        """Tell by the first bytes."""
-        return source.head.startswith(MAGIC)
+        """Tell by the first bytes; files of the first versions, by settings that make sense."""
+        return source.head.startswith(MAGIC) or _looks_old(source.head)
 
     def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> FasttextRows:
         """Return the reader of a file's words."""
@@ -176,6 +190,26 @@ class Fasttext(Codec[FasttextRows]):
     def difference(self, old: FasttextRows, new: FasttextRows) -> Difference | None:
         """Compare words and the bits of their vectors."""
         return difference_of_rows(old, new)
+
+
+def _looks_old(head: bytes) -> bool:
+    """Tell whether bytes are the settings with which the first versions of fastText began."""
+    if len(head) < struct.calcsize(_SETTINGS):
+        return False
+    n_dims, window, n_epochs, _, _, n_words, loss, model, n_buckets, minn, maxn, _, threshold = (
+        struct.unpack_from(_SETTINGS, head)
+    )
+    return (
+        0 < n_dims <= MAX_DIMS
+        and 0 < window < 1000
+        and 0 < n_epochs < 1_000_000
+        and 0 < n_words < 100
+        and loss in (1, 2, 3)
+        and model in (1, 2, 3)
+        and n_buckets >= 0
+        and 0 <= minn <= maxn <= 100
+        and 0.0 <= threshold <= 1.0
+    )
 
 
 @compiled

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vecfill.io.batches import WHITE
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
+from vecfill.io.sources import Source
 
 BOM = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"\s*[+-]?\d+[ \t]+[+-]?\d+\s*")
@@ -24,12 +25,10 @@ class TextStyle:
     significant: int | None = None
 
 
-def sample_lines(head: bytes) -> list[bytes]:
+def sample_lines(source: Source) -> list[bytes]:
     """Return the whole lines at the beginning of a text, blank ones left out."""
-    text = head.removeprefix(BOM)
+    text = source.first_lines().removeprefix(BOM)
     lines = re.split(rb"\r\n|\n|\r", text)
-    if len(head) >= 1 << 16 and len(lines) > 1:
-        lines.pop()  # cut by the end of the sample
     return [line for line in lines if line.strip(WHITE)][:_SAMPLE_LINES]
 
 

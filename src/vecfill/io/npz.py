@@ -68,6 +68,11 @@ class NpzFile:
                         "bomb does. If you trust it, save it again without compression."
                     )
                 name = info.filename.removesuffix(".npy")
+                if name in self.kinds:
+                    raise self.source.refuse(
+                        f"holds two arrays named {name!r}, so one of them would be lost. "
+                        "Save it again with numpy.savez."
+                    )
                 with self._archive.open(info) as member:
                     self.kinds[name] = self._kind(member, name)
         except FormatError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -92,7 +93,7 @@ class TensorFile:
                 f"{size}. It is cut or damaged: fetch it again."
             )
         try:
-            header = json.loads(self._file.read(length))
+            header = json.loads(self._file.read(length), object_pairs_hook=self._once)
             metadata = dict(header.pop("__metadata__", None) or {})
             self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
             self._places: dict[str, tuple[int, int]] = {}
@@ -129,7 +130,17 @@ class TensorFile:
                     f"the tensors {last_name!r} and {name!r} overlap at byte offset {first}. "
                     "The file is damaged: fetch it again."
                 )
+            if first > last_end:
+                raise self.source.refuse(
+                    f"no tensor has the bytes {last_end} to {first}, before the tensor {name!r}. "
+                    "The file is damaged: fetch it again."
+                )
             last_end, last_name = last, name
+        if last_end != size:
+            raise self.source.refuse(
+                f"its last tensor ends at byte {last_end}, but the file has {size} bytes. "
+                "The file is damaged: fetch it again."
+            )
         for name, (dtype, shape) in self.kinds.items():
             first, last = self._places[name]
             if min(shape, default=1) < 0 or math.prod(shape) * dtype.itemsize != last - first:
@@ -137,6 +148,17 @@ class TensorFile:
                     f"the tensor {name!r} of shape {shape} and type {dtype} does not take "
                     f"{last - first} bytes. The file is damaged: fetch it again."
                 )
+
+    def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return a JSON object; refuse a name that comes twice, where JSON keeps the last."""
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise self.source.refuse(
+                f"its header names {twice!r} twice, so one of the two would be lost. "
+                "Save the file again."
+            )
+        return found
 
     def open(self, name: str) -> BinaryIO:
         """Return the file at the first byte of a tensor."""

@@ -25,6 +25,7 @@ MAX_RATIO = 1000
 """A packed file that grows more than this is taken for a bomb."""
 
 HEAD_BYTES = 1 << 16
+_MAX_SAMPLE = 1 << 27
 
 _DAMAGE = (
     OSError,
@@ -110,12 +111,19 @@ class Source:
         """
         self._on_disk, self._content = on_disk, content
 
-    def read_through(self) -> None:
-        """Read the content once, for those who watch, if no stream was opened since."""
-        if self._content is not None:
-            with self.stream() as stream:
-                while stream.read(1 << 22):
-                    pass
+    def read_through(self) -> bytes:
+        """Read the content once, for those who watch, and return its last byte."""
+        buffer = bytearray(1 << 22)
+        last = b""
+        with self.stream() as stream:
+            while got := stream.readinto(buffer):
+                last = buffer[got - 1 : got]
+        return bytes(last)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether nobody has opened a stream since `watch`."""
+        return self._content is not None
 
     def stream(self) -> ByteStream:
         """Return the content from its beginning, to be read once, in order."""
@@ -164,10 +172,24 @@ class Source:
         self._spool.seek(0)
         return self._spool
 
-    def read_head(self) -> bytes:
+    def read_head(self, size: int = HEAD_BYTES) -> bytes:
         """Return the first bytes of the content."""
         with self.stream() as stream:
-            return stream.read(HEAD_BYTES)
+            return stream.read(size)
+
+    def first_lines(self) -> bytes:
+        """Return the head, and as much more as three lines take: wide vectors make long lines.
+
+        A line that is cut by the end of the sample is left out.
+        """
+        size = HEAD_BYTES
+        sample = self.head
+        while len(sample) == size and size < _MAX_SAMPLE and _n_line_ends(sample) < 3:
+            size *= 8
+            sample = self.read_head(size)
+        if len(sample) == size:
+            sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"\r")) + 1]
+        return sample
 
     def check_unchanged(self) -> None:
         """Refuse if the file is not the one that was opened."""
@@ -378,6 +400,10 @@ def _opened(path: Path) -> BinaryIO:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read: {error}.") from error
+
+
+def _n_line_ends(sample: bytes) -> int:
+    return max(sample.count(b"\n"), sample.count(b"\r"))
 
 
 def _bomb(source: Source) -> FormatError:

@@ -60,11 +60,7 @@ class _Text(Codec[TextRows]):
 
     def skim(self, rows: TextRows) -> None:
         """Learn whether the last line ends."""
-        last = b"\n"
-        with rows.source.stream() as stream:
-            while block := stream.read(1 << 22):
-                last = block[-1:]
-        rows.ends_with_newline = last in (b"\n", b"\r")
+        rows.ends_with_newline = rows.source.read_through() in (b"\n", b"\r")
 
     def added_rows(self, rows: TextRows, added: Embedding) -> Iterator[bytes]:
         """Return rows in the style of the file, after the end of a line that has none."""
@@ -74,7 +70,7 @@ class _Text(Codec[TextRows]):
 
     def difference(self, old: TextRows, new: TextRows) -> Difference | None:
         """Compare the bytes of the rows."""
-        return difference_of_bytes(old, new)
+        return difference_of_bytes(old, new, lines=True)
 
 
 class Word2vecText(_Text):
@@ -84,7 +80,7 @@ class Word2vecText(_Text):
 
     def detects(self, source: Source) -> bool:
         """Tell whether the first line is a header."""
-        return has_header(sample_lines(source.head))
+        return has_header(sample_lines(source))
 
 
 class Glove(_Text):

@@ -40,7 +40,9 @@ class TextRows:
         self.provenance: Mapping[str, str] = MappingProxyType({})
         self.n_rows: int | None = None
         self.ends_with_newline = True
-        lines = sample_lines(source.head)
+        lines = sample_lines(source)
+        if not lines and source.head.strip(WHITE):
+            raise source.refuse(f"line 1 has no end in {_MAX_LINE} bytes. The file is damaged.")
         if not lines:
             raise source.refuse("holds only blank lines. Pass a file with vectors in it.")
         self.bom = BOM if source.head.startswith(BOM) else b""
@@ -62,7 +64,7 @@ class TextRows:
                 )
         else:
             self.n_dims = self._most_common_dims(lines)
-        self.style = text_style(source.head, lines, self.n_dims)
+        self.style = text_style(source.first_lines(), lines, self.n_dims)
 
     def _most_common_dims(self, lines: list[bytes]) -> int:
         counts = Counter(n_trailing_numbers(line) for line in lines)

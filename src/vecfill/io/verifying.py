@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.io.aside import sha256_of
-from vecfill.io.batches import RowReader, decoded
+from vecfill.io.batches import RowReader, WantedWords, decoded
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.codecs import codec_of
 from vecfill.io.sources import Source
@@ -32,6 +34,8 @@ class Verification:
     difference: str | None = None
     differing_word: str | None = None
     offset: int | None = None
+    not_compared: tuple[str, ...] = ()
+    """What the original holds beside its rows that was not looked at."""
 
 
 def verify(
@@ -43,9 +47,11 @@ def verify(
 ) -> Verification:
     r"""Compare the known rows of two files byte for byte, in bounded memory.
 
-    Rows of word2vec and GloVe files are compared as bytes; those of safetensors, `.npz`, Parquet,
-    Arrow, CSV and TSV by word and by the bits of the vectors they are read as. Both files
-    are also checked as `read_embedding` does.
+    Rows of word2vec and GloVe files are compared as bytes; those of CSV and TSV by the text of
+    every cell, those of Parquet and Arrow by the bits of every column, and the names of columns
+    with them. Of safetensors and `.npz` files words, vectors and metadata are compared;
+    `not_compared` names other arrays. An added row must have a word of its own. Both files are
+    also checked as `read_embedding` does. The header of word2vec files is read and not compared.
 
     Examples
     --------
@@ -67,22 +73,46 @@ def verify(
             )
         with ThreadPoolExecutor(2) as pool:
             hashes = [pool.submit(sha256_of, each.path) for each in (old, new)]
-            difference = _first_difference(codec, old, new)
+            rows = codec.reader(old)
+            difference = _first_difference(codec, rows, codec.reader(new))
             n_known = sum(len(batch) for batch in codec.reader(old).batches())
             added = _words_after(codec.reader(new), n_known)
+            difference = difference or _second_rows(codec.reader(old), added)
             sum_old, sum_new = (each.result() for each in hashes)
         old.check_unchanged()
         new.check_unchanged()
     text, word, offset = difference or (None, None, None)
-    is_ok = difference is None
-    return Verification(is_ok, n_known, len(added), added, sum_old, sum_new, text, word, offset)
+    return Verification(
+        difference is None,
+        n_known,
+        len(added),
+        added,
+        sum_old,
+        sum_new,
+        text,
+        word,
+        offset,
+        codec.not_compared(rows),
+    )
 
 
-def _first_difference(codec: Codec[Any], old: Source, new: Source) -> Difference | None:
-    old_rows, new_rows = codec.reader(old), codec.reader(new)
-    if old_rows.n_dims != new_rows.n_dims:
-        return Difference(f"{old} has {old_rows.n_dims} dimensions, {new} has {new_rows.n_dims}.")
-    return codec.difference(old_rows, new_rows)
+def _first_difference(codec: Codec[Any], old: RowReader, new: RowReader) -> Difference | None:
+    if old.n_dims != new.n_dims:
+        return Difference(
+            f"{old.source} has {old.n_dims} dimensions, {new.source} has {new.n_dims}."
+        )
+    return codec.difference(old, new)
+
+
+def _second_rows(old: RowReader, added: tuple[str, ...]) -> Difference | None:
+    """Return an added word that has a row already: readers would keep one row or the other."""
+    twice = [word for word, count in Counter(added).items() if count > 1]
+    wanted = WantedWords(added)
+    for batch in old.batches():
+        twice += [decoded(word) for word in wanted.found_in(batch)[1]]
+    if not twice:
+        return None
+    return Difference(f"'{printable(twice[0])}' is added, but has a row already.", twice[0])
 
 
 def _words_after(reader: RowReader, n_known: int) -> tuple[str, ...]:
