@@ -18,7 +18,6 @@ from playwright.sync_api import sync_playwright
 
 import vecfill
 from data import synthetic_rows
-from vecfill.model.predictors import PAPER
 
 N_KNOWN = 2000
 
@@ -28,7 +27,8 @@ def write_page(path: Path, n_imputed: int) -> None:
     names = [f"entity {number}" for number in range(len(rows))]
     mixing = np.random.default_rng(0).normal(size=(10, 50))
     known = vecfill.Embedding(names[:N_KNOWN], rows[:N_KNOWN] @ mixing)
-    vecfill.impute(dict(zip(names, rows, strict=True)), known, method=PAPER).report(path)
+    table = dict(zip(names, rows, strict=True))
+    vecfill.write_report(vecfill.impute(table, known, method=vecfill.LatentSemantic()), path)
 
 
 def seconds_to_open(path: Path, repeats: int) -> list[float]:

@@ -1,9 +1,9 @@
 """Vectors for the cities around Europe that GloVe lacks, step by step from Python.
 
-The package carries a table of cities (where they lie, their country) and GloVe vectors of most of
-them. `vecfill demo` does the whole job on it in one go. Here each step is a call, on one part of
-the map, and the first result is looked at critically: some known cities have the vector of another
-word. They are excluded, the work is done again, and the result is written, verified and shown.
+The package includes a table of cities (location, country, population) and GloVe vectors for most of
+them. `vecfill demo` does the whole job on all of them at once. Here each step is one call, on the
+cities around Europe. The first result shows that some known cities have the vector of another word.
+We exclude them, impute again, and then write, verify and show the result.
 
     python examples/cities.py OUT
 """
@@ -24,62 +24,63 @@ from vecfill.sample import CITIES, VECTORS
 
 WEST, EAST, SOUTH, NORTH = -12.0, 45.0, 34.0, 72.0
 OPTIONS = {"key": "name", "standardize": True, "ignore": ("population",)}
-"""With their size, far cities would explain each other for being large."""
+"""Population is left out: with it, distant cities would be neighbours because both are large."""
 OTHER_WORDS = ("Archway", "Constantine", "Latina", "Mar\u2019ino", "Salé", "Van")
-"""What a person finds wrong among the suspicious: the word is not (only) that of the city."""
+"""Suspicious cities whose name is also another word. A person picked these from the list."""
 
 
 def main(out: Path) -> None:
     """Do the whole example and write its files into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     cities, glove = around_europe(read_table(CITIES)), vf.read_embedding(VECTORS)
-    print(f"1. There are {cities.num_rows} cities, and {len(glove):,} words in the file of GloVe.")
+    print(f"1. The table has {cities.num_rows} cities. The GloVe file has {len(glove):,} words.")
 
-    print("2. Does the place of a city tell its vector? Known cities, hidden and imputed:")
-    heldout = vf.evaluate(cities, glove, folds=2, **OPTIONS)
-    print(indented(heldout))
+    print("2. Does location predict the vectors? Hide known cities and impute them:")
+    evaluation = vf.evaluate(cities, glove, folds=2, **OPTIONS)
+    print(indented(evaluation))
 
-    run = vf.impute(cities, glove, method=heldout.chosen, **OPTIONS)
-    print(f"3. {len(run.embedding)} cities imputed from {len(run.known)} known ones.")
-    print("   Known ones that their neighbours contradict:")
-    print(f"   {', '.join(each.entity for each in run.suspicious)}")
-    words = run.matches.words
-    wrong = [each.entity for each in run.suspicious if each.entity in OTHER_WORDS]
-    print(f"   Most are rare spellings. Those of other words: {', '.join(wrong)}")
+    result = vf.impute(cities, glove, method=evaluation.chosen, **OPTIONS)
+    print(f"3. {len(result.embedding)} cities imputed from {len(result.known)} known ones.")
+    print("   Known cities whose vectors contradict their neighbours:")
+    print(f"   {', '.join(each.entity for each in result.suspicious)}")
+    words = result.matches.words
+    wrong = [each.entity for each in result.suspicious if each.entity in OTHER_WORDS]
+    print(f"   Most are rare spellings. These are also other words: {', '.join(wrong)}")
 
-    print("4. Again without those, and into a file:")
+    print("4. Impute again without those, and write a file:")
     done = vf.enrich(
-        VECTORS, cities, out / "enriched.bin", method=heldout.chosen, exclude=wrong,
+        VECTORS, cities, out / "enriched.bin", method=evaluation.chosen, exclude=wrong,
         overwrite=True, **OPTIONS,
     )  # fmt: skip
     proof = verify(VECTORS, done.output)
     print(f"   {proof.n_known:,} rows unchanged: {proof.ok}; {proof.n_added} added.")
-    run = done.run
-    assert run is not None, "there are cities that GloVe lacks"
-    assert run.confidence is not None, "enough cities are known to learn it"
+    result = done.result
+    assert result is not None, "some cities are not in GloVe"
+    assert result.confidence is not None, "enough cities are known to learn a confidence"
     for name in wrong:
-        print(f"   {name}: {words[name]!r} is near {nearest(run.known, glove[words[name]])};")
-        print(f"     imputed, near {nearest(run.known, run.embedding[name])}")
+        print(f"   {name}: {words[name]!r} is near {nearest(result.known, glove[words[name]])};")
+        print(f"     imputed, near {nearest(result.known, result.embedding[name])}")
 
-    print("5. How far to trust each: the three of highest and lowest confidence")
-    order = np.argsort(-run.confidence.values, kind="stable")
+    print("5. Confidence: the three highest and the three lowest")
+    order = np.argsort(-result.confidence.values, kind="stable")
     for row in (*order[:3], *order[-3:]):
-        name, bound = run.embedding.words[row], run.confidence.lower_bound[row]
+        name, bound = result.embedding.words[row], result.confidence.lower_bound[row]
         print(
-            f"   {run.confidence.values[row]:.2f} (cosine at least {bound:.2f})  {name}: "
-            f"near {nearest(run.known, run.embedding[name])}"
+            f"   {result.confidence.values[row]:.2f} (cosine at least {bound:.2f})  {name}: "
+            f"near {nearest(result.known, result.embedding[name])}"
         )
-    print(indented(run.explain(run.embedding.words[order[0]], n=3)))
+    print(indented(result.explain(result.embedding.words[order[0]], n=3)))
 
-    run.report(
+    vf.write_report(
+        result,
         out / "report.html",
-        heldout=heldout,
+        evaluation=evaluation,
         coordinates=coordinates(cities),
         manifest=done.manifest,
         title="Cities around Europe",
         overwrite=True,
     )
-    print("6. Look at report.html, on which the map is geography.")
+    print("6. Open report.html; its map shows where the cities are.")
 
 
 def around_europe(table: pa.Table) -> pa.Table:
@@ -104,7 +105,7 @@ def nearest(known: vf.Embedding, vector: np.ndarray) -> str:
 
 
 def indented(told: object) -> str:
-    """Return what a result says of itself, moved to the right."""
+    """Return the text of an object, indented."""
     return "\n".join(f"   {line}" for line in str(told).splitlines())
 
 

@@ -1,12 +1,13 @@
-"""Colours for names that nobody was asked about, from how the names are spelt.
+"""Colours for colour names that a survey lacks, from how the names are spelt.
 
-In a survey people named 949 colours (the xkcd survey, public domain, which Matplotlib carries). The
-standard of the web, CSS, has names that the survey lacks: mediumorchid, lemonchiffon, gainsboro.
-Here an entity is a name, its vector is the colour itself (lightness, green to red, blue to yellow),
-and the domain is no table but a square matrix of distances: how differently two names are spelt.
+In a survey, people named 949 colours (the xkcd survey, public domain, included in Matplotlib). CSS,
+the style language of the web, has names that the survey lacks: mediumorchid, lemonchiffon,
+gainsboro. Here an entity is a colour name. Its vector is the colour itself (lightness, green to
+red, blue to yellow). The domain is not a table but a square matrix of distances between spellings.
 
-The example measures whether spelling tells colours, imputes those of CSS names, and does what is
-seldom possible: it looks up the truth, since CSS defines its colours. Then it writes what is sure.
+The example measures whether spelling predicts colour and imputes the colours of the CSS names. CSS
+defines these colours, so the example can then compare the imputed colours with the true ones, which
+is seldom possible. It writes only the colours whose confidence is high enough.
 
     python examples/colour_names.py OUT
 
@@ -31,7 +32,7 @@ from vecfill.io import verify
 
 SURVEY = {name.removeprefix("xkcd:"): colour for name, colour in XKCD_COLORS.items()}
 CSS = {name: colour for name, colour in CSS4_COLORS.items() if "gray" not in name}
-"""Each grey has two spellings, and the survey's is grey."""
+"""CSS spells each grey in two ways; the survey uses "grey"."""
 LEAST_CONFIDENCE = 0.6
 
 
@@ -45,50 +46,47 @@ def main(out: Path) -> None:
     new = list(matches.unmatched)
     counts = matches.counts
     print(
-        f"1. The survey has {len(survey)} names. Of the {len(CSS)} in CSS it has {counts['exact']},"
+        f"1. The survey has {len(survey)} names. Of the {len(CSS)} CSS names it has "
+        f"{counts['exact']} exactly"
     )
-    print(f"   and {counts['loose']} in two words; it lacks {len(new)}.")
+    print(f"   and {counts['loose']} written as two words. It lacks {len(new)}.")
 
-    print("2. Does spelling tell colours? Names of the survey, hidden and imputed:")
+    print("2. Does spelling predict colour? Hide names of the survey and impute them:")
     names = [*survey.words, *new]
     distances = spelling_distances(names)
     domain = {"kind": "distances", "names": names, "match": "exact"}
-    heldout = vf.evaluate(distances, survey, **domain)
-    print(indented(heldout))
+    evaluation = vf.evaluate(distances, survey, **domain)
+    print(indented(evaluation))
 
-    run = vf.impute(distances, survey, method=heldout.chosen, **domain)
-    print(f"3. {len(run.embedding)} colours imputed. Two of them:")
+    result = vf.impute(distances, survey, method=evaluation.chosen, **domain)
+    print(f"3. {len(result.embedding)} colours imputed. Two of them:")
     for name in ("mediumorchid", "firebrick"):
-        print(indented(run.explain(name, n=3)))
+        print(indented(result.explain(name, n=3)))
 
-    print("4. The truth, which CSS has. Names by thirds, from the surest down:")
-    table = compared(run)
+    print("4. Compare with the true colours from CSS, in thirds from high to low confidence:")
+    table = compared(result)
     for rows in np.array_split(table, 3):
         expected, found = rows["confidence"].mean(), rows["centred_cosine"].mean()
         some = ", ".join(rows["name"][:3])
         print(f"   centred cosine {expected:.2f} expected, {found:.2f} found: {some} ...")
     held = np.mean(table["cosine"] >= table["lower_bound"])
-    print(f"   Lower bounds meant for 90 % of cases held for {held:.0%}.")
-    print(
-        "   Names that resemble none of the survey (linen, peru) come out worse than even their low"
-    )
-    print("   confidence says. They are left out of the file.")
+    print(f"   The lower bounds, at a coverage level of 90%, held for {held:.0%}.")
+    print("   Names that resemble no survey name (linen, peru) are even worse than their low")
+    print("   confidence suggests. They are left out of the file.")
 
     done = vf.enrich(
-        out / "survey.csv", distances, out / "enriched.csv", method=heldout.chosen,
+        out / "survey.csv", distances, out / "enriched.csv", method=evaluation.chosen,
         min_confidence=LEAST_CONFIDENCE, report=out / "report.html", overwrite=True, **domain,
     )  # fmt: skip
     proof = verify(out / "survey.csv", done.output)
-    print(
-        f"5. {proof.n_known} rows unchanged: {proof.ok}; {proof.n_added} added whose confidence is"
-    )
-    print(f"   {LEAST_CONFIDENCE} or more, {done.counts['abstained']} left out.")
-    swatches(run, table).savefig(out / "colours.png", dpi=110)
-    print("6. Look at report.html and colours.png.")
+    print(f"5. {proof.n_known} rows unchanged: {proof.ok}; {proof.n_added} added with confidence")
+    print(f"   {LEAST_CONFIDENCE} or more; {done.counts['abstained']} left out.")
+    swatches(result, table).savefig(out / "colours.png", dpi=110)
+    print("6. Open report.html and colours.png.")
 
 
 def spelling_distances(names: list[str]) -> np.ndarray:
-    """Return how differently names are spelt: by their runs of three to six letters."""
+    """Return the distances between spellings, from their runs of three to six letters."""
     runs = TfidfVectorizer(analyzer="char", ngram_range=(3, 6), sublinear_tf=True)
     counts = runs.fit_transform([name.replace(" ", "") for name in names])
     distances = np.sqrt(2 * cosine_distances(counts))
@@ -96,7 +94,7 @@ def spelling_distances(names: list[str]) -> np.ndarray:
 
 
 def lab(colours: Iterable[str]) -> np.ndarray:
-    """Return colours as people see them (CIELAB): equal steps look equally large."""
+    """Return colours in CIELAB, where equal steps look equally large."""
     rgb = np.array([to_rgb(each) for each in colours])
     linear = np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
     to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
@@ -106,7 +104,7 @@ def lab(colours: Iterable[str]) -> np.ndarray:
 
 
 def rgb_of(vectors: np.ndarray) -> np.ndarray:
-    """Return what a screen shows: the way back from `lab`, cut to what it can show."""
+    """Return the inverse of `lab`, clipped to colours that a screen can show."""
     lightness, green_red, blue_yellow = vectors.T
     y = (lightness + 16) / 116
     rough = np.column_stack([y + green_red / 500, y, y - blue_yellow / 200])
@@ -116,14 +114,14 @@ def rgb_of(vectors: np.ndarray) -> np.ndarray:
     return np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
 
 
-def compared(run: vf.Run) -> np.ndarray:
-    """Return imputed names beside the truth, those of highest confidence first."""
-    truth, found = lab(CSS[name] for name in run.embedding.words), run.embedding.vectors
-    centre = run.known.vectors.mean(axis=0)
+def compared(result: vf.Result) -> np.ndarray:
+    """Return imputed names with their true values, highest confidence first."""
+    truth, found = lab(CSS[name] for name in result.embedding.words), result.embedding.vectors
+    centre = result.known.vectors.mean(axis=0)
     rows = zip(
-        run.embedding.words,
-        run.confidence.values,
-        run.confidence.lower_bound,
+        result.embedding.words,
+        result.confidence.values,
+        result.confidence.lower_bound,
         cosines(found, truth),
         cosines(found - centre, truth - centre),
         strict=True,
@@ -135,17 +133,17 @@ def compared(run: vf.Run) -> np.ndarray:
 
 
 def cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the cosine of each row with its partner."""
+    """Return the cosine of each row of one matrix with the same row of the other."""
     return (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
 
 
-def swatches(run: vf.Run, table: np.ndarray) -> Figure:
-    """Return a picture: each name, the colour imputed for it and the one CSS means."""
+def swatches(result: vf.Result, table: np.ndarray) -> Figure:
+    """Return a figure with each name, its imputed colour and its CSS colour."""
     figure = Figure(figsize=(9, 6.2), layout="constrained")
     axes = figure.subplots(1, 2)
     for part, half in zip(axes, np.array_split(table, 2), strict=True):
         for row, name in enumerate(half["name"]):
-            colours = (rgb_of(run.embedding[[str(name)]])[0], to_rgb(CSS[str(name)]))
+            colours = (rgb_of(result.embedding[[str(name)]])[0], to_rgb(CSS[str(name)]))
             for place, colour in enumerate(colours):
                 part.barh(-row, 1, left=place, height=0.92, color=colour)
         part.set_yticks(-np.arange(len(half)), [str(name) for name in half["name"]], fontsize=8)
@@ -158,7 +156,7 @@ def swatches(run: vf.Run, table: np.ndarray) -> Figure:
 
 
 def indented(told: object) -> str:
-    """Return what a result says of itself, moved to the right."""
+    """Return the text of an object, indented."""
     return "\n".join(f"   {line}" for line in str(told).splitlines())
 
 
