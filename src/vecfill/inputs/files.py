@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.errors import FormatError
-from vecfill.inputs.counts import is_column
+from vecfill.errors import FormatError, InputError
+from vecfill.inputs.counts import is_column, read_counts
 from vecfill.inputs.domain import Domain, as_domain
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
@@ -165,7 +165,12 @@ def read_domain(table: Any, reading: Reading) -> Domain:
         vectors = read_embedding(table)
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
-    return as_domain(table, **options)
+    try:
+        return as_domain(table, **options)
+    except InputError:
+        if reading.counts is not None and is_column(reading.counts):
+            read_counts(table, reading)  # If it is the column that is missing, this says so.
+        raise
 
 
 def _holds_vectors(path: Path) -> bool:
