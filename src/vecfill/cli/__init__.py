@@ -98,7 +98,7 @@ def _status_of(error: Exception) -> int:
         _say(f"error: {_in_shell_words(str(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
-        _say("error: memory does not suffice. Use a larger machine, or fewer entities at a time.")
+        _say("error: not enough memory. Use a larger machine, or fewer entities at a time.")
         return BAD_INPUT
     if isinstance(error, OSError):
         # Files are looked after by `io`; what is left is standard output or a full disk.
