@@ -171,3 +171,12 @@ def test_contributors_that_point_in_one_direction_agree():
     told = signals(given, LatentSemantic(min_degree=2).predict(Space(domain), given))
     agreement = told[:, list(SIGNALS).index("agreement")]
     assert agreement[0] > agreement[1] + 0.2
+
+
+def test_shares_of_a_regression_on_few_rows_reproduce_its_vectors():
+    rng = np.random.default_rng(0)
+    domain, embedding = rng.normal(size=(12, 30)), rng.normal(size=(12, 4))
+    found = LinearRidge().predict(Space(domain), KnownRows(embedding, np.arange(12) < 8))
+    shares = found.composition.mix.shares(np.arange(4))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(shares @ embedding[:8], found.vectors, atol=1e-8)

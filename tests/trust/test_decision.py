@@ -285,6 +285,11 @@ def test_the_goal_decides_by_what_methods_are_chosen():
     def scored(cosine, rank):
         return RowScores(*(np.full(50, value) for value in (cosine, rank, rank, cosine, 1.0)))
 
+    def three(cosine, rank, hits):
+        return RowScores(*(np.full(50, value) for value in (cosine, rank, hits, cosine, 1.0)))
+
+    # Level by the sum of measures, but the first one's ranks are worse beyond chance.
+    assert standing([three(0.9, 0.2, 0.5), three(0.1, 0.3, 0.5)], np.arange(50)).argmax() == 1
     near, ranked = scored(0.6, 0.1), scored(0.5, 0.3)
     rows = np.arange(50)
     assert standing([near, ranked], rows, "cosine").argmax() == 0

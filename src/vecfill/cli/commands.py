@@ -286,7 +286,7 @@ def convert(
         raise InputError("- has no suffix to tell a format by. Name one with --to.")
     with console.target(target) as place, console.Progress() as progress:
         progress("Reading", 0, 0)
-        found = read_embedding(source, format=source_format, member=member)
+        found = read_embedding(source, format=source_format, member=member, dtype="auto")
         progress("Writing", 0, 0)
         write_embedding(found, place, format=target_format, overwrite=overwrite)
     console.notes(found.notes)

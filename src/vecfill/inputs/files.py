@@ -143,6 +143,7 @@ class _Candidates:
             notes.append(about_repeats(scan.source, len(repeats), repeats[0]))
         if scan.n_odd:
             notes.append(about_odd(scan.source, scan.n_odd))
+        notes += scan.codec.notes_on_adding(scan.rows)
         dtype = scan.rows.dtype.newbyteorder("=")
         vectors = np.empty((len(chosen), scan.rows.n_dims), dtype)
         for row, word in enumerate(chosen):
