@@ -211,7 +211,7 @@ def test_gensim_reads_enriched_binary_and_text(world):
         ("short.vec", b"2 3\ncat 1 2 3\ndog 1 2\n", "line 3"),
         ("comma.txt", b"cat 1 2\ndog 1,5 2\n", "line 2"),
         ("nan.txt", b"cat 1 2\ndog nan 2\n", "line 2"),
-        ("cut.gz", gzip.compress(b"cat 1 2\n" * 999, mtime=0)[:-20], "damaged or cut short"),
+        ("cut.gz", gzip.compress(b"cat 1 2\n" * 999, mtime=0)[:-20], "cut short"),
         ("model.kv", b"\x80\x04\x95abc", "never loaded"),
         ("model.bin", b"\xba\x16\x4f\x2f\x0b\0\0\0", "fastText"),
     ],

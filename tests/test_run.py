@@ -216,6 +216,8 @@ def test_the_seed_and_the_level_are_honoured(towns, result):
     other = vf.impute(*towns, seed=5)
     assert other.choice.means != result.choice.means
     assert other.heldout.cosine.tolist() != result.heldout.cosine.tolist()
+    plain = [vf.impute(*towns, method="paper", seed=seed).heldout.cosine for seed in (0, 1)]
+    assert plain[0].tolist() != plain[1].tolist()
     cautious = vf.impute(*towns, level=0.97)
     assert (cautious.confidence.lower_bound < result.confidence.lower_bound).all()
     assert cautious.confidence.level == 0.97

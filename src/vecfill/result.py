@@ -197,6 +197,9 @@ class Result:
                 f"  proof       {_HIDDEN[self.proof.speaks]}: centred cosine "
                 f"{means['centred_cosine']:.2f}, {means['hits_at_10']:.0%} among the ten nearest"
             )
+        if self.heldout is not None and self.norm_factors is None:
+            ratio = float(np.median(self.heldout.norm_ratio))
+            lines.append(f"  lengths     {ratio:.2f} of the true ones, for those hidden entities")
         if self.confidence is not None and len(self.embedding):
             low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
             lines.append(f"  confidence  {middle:.2f} (half of them {low:.2f} to {high:.2f})")

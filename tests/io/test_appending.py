@@ -290,3 +290,14 @@ def test_altered_metadata_of_safetensors_fails_verification(made, tmp_path):
         write_embedding(told, tmp_path / f"{name}.safetensors")
     proof = verify(tmp_path / "one.safetensors", tmp_path / "other.safetensors")
     assert "metadata 'source'" in str(proof.difference)
+
+
+@pytest.mark.parametrize("row", [b"cat 3 4", b"cat 3.5 4.5", b"cat 0.5 12"])
+def test_new_rows_used_to_be_cut_to_one_digit_after_coarse_numbers(tmp_path, row):
+    from vecfill.inputs.files import read_inputs
+
+    (tmp_path / "a.txt").write_bytes(row + b"\n")
+    append_rows(tmp_path / "a.txt", tmp_path / "b.txt", Embedding(["dog"], [[2.45, 0.125]]))
+    assert (tmp_path / "b.txt").read_bytes() == row + b"\ndog 2.45 0.125\n"
+    inputs = read_inputs(tmp_path / "a.txt", {"cat": [1.0], "dog": [2.0]})
+    assert any("one or two digits" in note for note in inputs.notes)

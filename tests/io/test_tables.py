@@ -6,6 +6,7 @@ import io
 import os
 import string
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -166,8 +167,8 @@ def test_another_encoding_is_read_when_named(tmp_path):
         (b'a,b\nx,1\ny",2\n', r"line 3: unbalanced quote"),
         (b"a,b\nx,1\ny,\x002\n", r"line 3: a NUL byte at character 3"),
         ("a,b\nx,1\n".encode("utf-16"), "mark of UTF-16"),
-        (b"\x1f\x8b\x08\x00", "compressed by gzip.*gunzip"),
-        (b"PK\x03\x04....", "Excel"),
+        (b"\x1f\x8b\x08\x00", "gzip file is cut short"),
+        (b"PK\x03\x04....", "zip is damaged"),
         (b"PAR1 cut short", "cannot be read"),
     ],
 )
@@ -220,3 +221,36 @@ def test_pairs_have_two_cells_and_neither_is_empty(tmp_path):
         read_pairs(written(tmp_path, "a,b,c\n"))
     with pytest.raises(FormatError, match="pair 2: 'x', ''"):
         read_pairs(written(tmp_path, "a,b\nx,\n"))
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("packing", ["gz", "zst", "zip"])
+def test_packed_tables_are_read_in_place(tmp_path, separator, packing):
+    suffix = "csv" if separator == "," else "tsv"
+    text = f"name{separator}x\niron{separator}7.9\n".encode()
+    path = tmp_path / f"table.{suffix}.{packing}"
+    if packing == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(f"table.{suffix}", text)
+    else:
+        path.write_bytes(pa.compress(text, {"gz": "gzip", "zst": "zstd"}[packing], asbytes=True))
+    assert read_table(path).to_pydict() == {"name": ["iron"], "x": ["7.9"]}
+
+
+def test_a_workbook_and_a_zip_of_several_files_are_no_tables(tmp_path):
+    for members, said in ((["xl/workbook.xml", "a"], "Excel workbook"), (["a", "b"], "2 members")):
+        with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+            for name in members:
+                archive.writestr(name, "x")
+        with pytest.raises(FormatError, match=said):
+            read_table(tmp_path / "t.zip")
+
+
+def test_a_table_larger_than_memory_says_so(tmp_path, monkeypatch):
+    def full(_: Path) -> bytes:
+        raise MemoryError
+
+    (tmp_path / "t.csv").write_bytes(b"name,x\n")
+    monkeypatch.setattr(Path, "read_bytes", full)
+    with pytest.raises(FormatError, match="7 bytes, and there is not enough memory"):
+        read_table(tmp_path / "t.csv")

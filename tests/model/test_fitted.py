@@ -9,7 +9,14 @@ import pytest
 from vecfill import InputError
 from vecfill.model.fitted import fit
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import PAPER, RIVALS, LatentSemantic, LinearRidge, MatchingPursuit
+from vecfill.model.predictors import (
+    PAPER,
+    RIVALS,
+    LatentSemantic,
+    LinearRidge,
+    MatchingPursuit,
+    Nearest,
+)
 from vecfill.model.space import Space
 from vecfill.trust.signals import SIGNALS, signals
 
@@ -134,3 +141,42 @@ def test_known_rows_of_a_model_are_the_bits_given():
     for predictor in EVERY.values():
         model = fit(predictor, Space(domain), embedding, is_known)
         assert model.known.tobytes() == embedding[is_known].tobytes()
+
+
+def test_nearest_rows_can_count_by_distance():
+    space = Space(np.array([[0.0], [4.0], [1.0], [4.0]]))
+    given = KnownRows(np.array([[0.0], [8.0], [np.nan], [np.nan]]), np.arange(4) < 2)
+    plain, weighted = (
+        Nearest(n_neighbors=2, by_distance=flag).predict(space, given).vectors.ravel()
+        for flag in (False, True)
+    )
+    assert plain.tolist() == [4.0, 4.0]
+    np.testing.assert_allclose(weighted, [2.0, 8.0])
+
+
+def test_what_is_seen_of_a_mix_is_what_it_says():
+    domain, embedding, is_known = made()
+    space, given = Space(domain), KnownRows(embedding, is_known)
+    mix = PAPER.predict(space, given).composition.mix
+    weights = space.weights(PAPER.weights_key).toarray()[~is_known]
+    np.testing.assert_allclose(mix.tightness(), weights.max(axis=1))
+    np.testing.assert_allclose(mix.straight(), weights[:, is_known].sum(axis=1))
+
+
+def test_contributors_that_point_in_one_direction_agree():
+    domain = np.array([[0.0], [1.0], [10.0], [11.0], [0.5], [10.5], [30.0]])
+    vectors = [[1.0, 0], [1, 0.1], [-1, 3], [2, -3], [0, 0], [0, 0], [-9, 0]]
+    embedding, is_known = np.array(vectors, float), np.array([1, 1, 1, 1, 0, 0, 1], bool)
+    given = KnownRows(embedding, is_known)
+    told = signals(given, LatentSemantic(min_degree=2).predict(Space(domain), given))
+    agreement = told[:, list(SIGNALS).index("agreement")]
+    assert agreement[0] > agreement[1] + 0.2
+
+
+def test_shares_of_a_regression_on_few_rows_reproduce_its_vectors():
+    rng = np.random.default_rng(0)
+    domain, embedding = rng.normal(size=(12, 30)), rng.normal(size=(12, 4))
+    found = LinearRidge().predict(Space(domain), KnownRows(embedding, np.arange(12) < 8))
+    shares = found.composition.mix.shares(np.arange(4))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(shares @ embedding[:8], found.vectors, atol=1e-8)

@@ -116,3 +116,12 @@ def test_the_paper_is_the_estimator_and_no_residual_leaves_the_trend():
     np.testing.assert_array_equal(PAPER.predict(space, given).vectors, expected)
     alone = LatentSemantic(residual_share=0.0).predict(space, given)
     np.testing.assert_allclose(alone.vectors, alone.composition.trend.values[~is_known])
+
+
+def test_the_second_round_keeps_the_preparation_that_won_the_first():
+    domain, embedding, is_known = made()
+    domain[:, 0] *= 1e4
+    found = choose(Space(domain), embedding, is_known)
+    later = {each.preparation for each in found.tried if each.min_degree == 20}
+    assert later == {found.predictor.preparation}
+    assert later != {"as_given"}

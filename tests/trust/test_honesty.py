@@ -7,6 +7,7 @@ import numpy as np
 from tests.trust.test_choice import made
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
+from vecfill.trust import decision as decision_module
 from vecfill.trust import evaluation as evaluation_module
 from vecfill.trust.choice import choose, honest_scores
 from vecfill.trust.confidence import _cross_fitted, learn_confidence
@@ -60,6 +61,7 @@ def test_in_each_fold_the_method_is_chosen_without_the_hidden_rows(monkeypatch):
         return choose(space, vectors, mask, **options)
 
     monkeypatch.setattr(evaluation_module, "choose", recorded)
+    monkeypatch.setattr(decision_module, "choose", recorded)
     evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
     *in_folds, at_the_end = seen
     assert (at_the_end == is_known).all()

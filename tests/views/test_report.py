@@ -253,3 +253,15 @@ def test_nothing_in_the_data_can_leave_its_element():
     text = page({"title": "</script><script>alert(1)</script>", "known": ["<!--", "/*SCRIPTS*/"]})
     assert text.count("</script>") == 2
     assert "<!--" not in text.partition('id="data">')[2].partition("</script>")[0]
+
+
+def test_entities_come_by_confidence_with_their_own_numbers(small_run):
+    shown = page_data(small_run)["entities"]
+    row = [small_run.embedding.row(name) for name in small_run.embedding.words]
+    of = {name: place for place, name in enumerate(shown["name"])}
+    values, bounds = small_run.confidence.values, small_run.confidence.lower_bound
+    assert shown["confidence"] == sorted(shown["confidence"], reverse=True)
+    for number, name in zip(row, small_run.embedding.words, strict=True):
+        if name in of:
+            assert shown["confidence"][of[name]] == round(values[number] * 1000)
+            assert shown["lower"][of[name]] == round(bounds[number] * 1000)

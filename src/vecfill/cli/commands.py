@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -114,6 +114,10 @@ def evaluate(
         int,
         typer.Option("--folds", min=2, metavar="N", help="Hide known rows in this many parts."),
     ] = 5,
+    hide: Annotated[
+        Literal["random", "rarest"],
+        typer.Option("--hide", help="Hide known rows at random, or the rarest ones as blocks."),
+    ] = "random",
     reading: Reading,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
@@ -128,7 +132,9 @@ def evaluate(
 
     with console.Progress() as progress:
         alignment = align(table, embedding, reading, progress=progress)
-        found = evaluate_aligned(alignment, folds=folds, seed=seed, n_jobs=jobs, progress=progress)
+        found = evaluate_aligned(
+            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
+        )
     console.show(found, alignment.notes, json=json)
 
 
@@ -280,7 +286,7 @@ def convert(
         raise InputError("- has no suffix to tell a format by. Name one with --to.")
     with console.target(target) as place, console.Progress() as progress:
         progress("Reading", 0, 0)
-        found = read_embedding(source, format=source_format, member=member)
+        found = read_embedding(source, format=source_format, member=member, dtype="auto")
         progress("Writing", 0, 0)
         write_embedding(found, place, format=target_format, overwrite=overwrite)
     console.notes(found.notes)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.errors import FormatError
-from vecfill.inputs.counts import is_column
+from vecfill.errors import FormatError, InputError
+from vecfill.inputs.counts import is_column, read_counts
 from vecfill.inputs.domain import Domain, as_domain
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
@@ -143,6 +143,7 @@ class _Candidates:
             notes.append(about_repeats(scan.source, len(repeats), repeats[0]))
         if scan.n_odd:
             notes.append(about_odd(scan.source, scan.n_odd))
+        notes += scan.codec.notes_on_adding(scan.rows)
         dtype = scan.rows.dtype.newbyteorder("=")
         vectors = np.empty((len(chosen), scan.rows.n_dims), dtype)
         for row, word in enumerate(chosen):
@@ -165,7 +166,12 @@ def read_domain(table: Any, reading: Reading) -> Domain:
         vectors = read_embedding(table)
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
-    return as_domain(table, **options)
+    try:
+        return as_domain(table, **options)
+    except InputError:
+        if reading.counts is not None and is_column(reading.counts):
+            read_counts(table, reading)  # If it is the column that is missing, this says so.
+        raise
 
 
 def _holds_vectors(path: Path) -> bool:

@@ -66,6 +66,16 @@ class Codec(ABC, Generic[Rows]):
         del source
         return self.is_table
 
+    def needs_float64(self, source: Source) -> bool:
+        """Tell whether a file of text holds more digits than float32 does, by its first rows."""
+        del source
+        return False
+
+    def notes_on_adding(self, rows: Rows) -> tuple[str, ...]:
+        """Return what is to be told about rows that are added to a file."""
+        del rows
+        return ()
+
     def word_of(self, entity: str) -> str:
         """Return an entity's name as a file of this format can hold it."""
         return entity

@@ -21,7 +21,7 @@ from vecfill.io.batches import encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.columnar import WORD, ColumnarRows, refusing
 from vecfill.io.comparing import difference_of_tables
-from vecfill.io.lines import BOM, sample_lines
+from vecfill.io.lines import BOM, needs_float64, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
@@ -140,6 +140,10 @@ class _Delimited(Codec[DelimitedRows]):
     def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> DelimitedRows:
         """Return the reader of a file's rows."""
         return self.rows(source, dtype)
+
+    def needs_float64(self, source: Source) -> bool:
+        """Tell whether the first rows hold more digits than float32 does."""
+        return needs_float64(sample_lines(source))
 
     def write(self, embedding: Embedding, out: Any) -> None:
         """Write a whole file to `out`."""

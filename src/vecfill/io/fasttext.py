@@ -63,7 +63,7 @@ class FasttextRows:
         if not 0 < self.n_dims <= MAX_DIMS:
             raise self.source.refuse(f"says it has {self.n_dims} dimensions. Fetch it again.")
         if self._n_buckets < 0 or not 0 <= self._minn <= 100 or not 0 <= self._maxn <= 100:
-            raise self.source.refuse("has n-gram settings beyond belief. Fetch it again.")
+            raise self.source.refuse("has n-gram settings that make no sense. Fetch it again.")
 
     def _read_words(self, file: BinaryIO, size: int) -> list[bytes]:
         n_entries, n_words, _, _ = self._unpack(file, "<iiiq")

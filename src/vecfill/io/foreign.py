@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vecfill.errors import FormatError
-from vecfill.io.sources import Source
+from vecfill.io.sources import ZSTANDARD, Source
 
 _HOW_TO_CONVERT = (
     "Pickles can run code and are never loaded. Convert it with the program that wrote it; "
@@ -17,7 +17,7 @@ _PICKLE_SUFFIXES = (".kv", ".pkl", ".pickle", ".pt", ".pth", ".joblib", ".model"
 _OTHERS = {
     b"\xfd7zXZ": "an xz archive. Unpack it first",
     b"BZh": "a bzip2 archive. Unpack it first",
-    b"\x28\xb5\x2f\xfd": "a zstandard archive. Unpack it first",
+    ZSTANDARD: "a zstandard archive inside another. Unpack it first",
     b"7z\xbc\xaf": "a 7-zip archive. Unpack it first",
     b"\x89HDF": "an HDF5 file. Save its vectors as safetensors or .npz",
     b"FEA1": "a Feather file of version 1. Save it again as Parquet",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from vecfill.io.batches import WHITE
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.sources import Source
@@ -23,6 +25,8 @@ class TextStyle:
     trailing: bytes = b""
     decimals: int | None = None
     significant: int | None = None
+    is_coarse: bool = False
+    """Whether its numbers have so few digits that new rows had better have more."""
 
 
 def sample_lines(source: Source) -> list[bytes]:
@@ -30,6 +34,26 @@ def sample_lines(source: Source) -> list[bytes]:
     text = source.first_lines().removeprefix(BOM)
     lines = re.split(rb"\r\n|\n|\r", text)
     return [line for line in lines if line.strip(WHITE)][:_SAMPLE_LINES]
+
+
+def needs_float64(lines: list[bytes]) -> bool:
+    """Tell whether the first rows of a text hold numbers that float32 would cut.
+
+    Nine digits carry any float32, so a number of at most nine says nothing about its origin.
+
+    Examples
+    --------
+    >>> needs_float64([b"cat 0.1234 0.5"]), needs_float64([b"cat 0.12345678901234567"])
+    (False, True)
+    """
+    for line in lines[:20]:
+        for field in re.split(rb"[ \t,]", line)[1:]:
+            digits = re.split(rb"[eE]", field)[0].replace(b".", b"").lstrip(b"+-0")
+            if len(digits) > 9 and NUMBER.fullmatch(field) and len(field) < 100:
+                number = float(field)
+                if number != float(np.float32(number)):
+                    return True
+    return False
 
 
 def n_trailing_numbers(line: bytes) -> int:
@@ -65,11 +89,12 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
             whole, point, part = digits.lstrip(b"+-").partition(b".")
             decimals.add(len(part) if point and not power else -1)
             significant = max(significant, len((whole + part).lstrip(b"0")))
-    fixed = len(decimals) == 1 and min(decimals) > 0 and max(decimals) <= 8
+    fixed = len(decimals) == 1 and min(decimals) > 1 and max(decimals) <= 8
     return TextStyle(
         newline=ending.group() if ending else b"\n",
         separator=b"\t" if row.count(b"\t") >= n_dims else b" ",
         trailing=row[len(row.rstrip(b" \t")) :],
         decimals=max(decimals) if fixed else None,
-        significant=significant if 0 < significant <= 7 else None,
+        significant=significant if 3 <= significant <= 7 else None,
+        is_coarse=not fixed and significant < 3,
     )

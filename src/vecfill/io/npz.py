@@ -13,7 +13,8 @@ import numpy as np
 
 from vecfill.errors import FormatError
 from vecfill.io.arrays import DAMAGE, ArrayCodec, Tensor
-from vecfill.io.sources import MAX_RATIO, Source
+from vecfill.io.sources import Source
+from vecfill.io.streams import MAX_RATIO
 
 
 class Npz(ArrayCodec):

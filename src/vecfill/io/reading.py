@@ -21,7 +21,7 @@ def read_embedding(
     *,
     format: str | None = None,  # noqa: A002
     member: str | None = None,
-    dtype: Literal["float32", "float64"] | None = None,
+    dtype: Literal["float32", "float64", "auto"] | None = None,
 ) -> Embedding:
     r"""Return the words and vectors of a file, or those of `words` alone.
 
@@ -42,7 +42,8 @@ def read_embedding(
     member
         Which file inside a zip.
     dtype
-        How to hold numbers; by default as the file does, and float32 where it is text.
+        How to hold numbers. By default as the file does, and float32 if it is text; a note says
+        so if its first rows have more digits. `"auto"` takes float64 for such a text.
 
     Examples
     --------
@@ -52,11 +53,20 @@ def read_embedding(
     >>> read_embedding(path, words=["dog", "unicorn"])["dog"]
     array([0.25, 2.  ], dtype=float32)
     """
-    if dtype not in (None, "float32", "float64"):
-        raise InputError(f"dtype={dtype!r}. Use 'float32' or 'float64', or leave it out.")
-    chosen = None if dtype is None else np.dtype(dtype)
+    if dtype not in (None, "float32", "float64", "auto"):
+        raise InputError(f"dtype={dtype!r}. Use 'float32', 'float64' or 'auto', or leave it out.")
+    chosen = None if dtype in (None, "auto") else np.dtype(dtype)
     with Source(path, member) as source:
-        reader = codec_of(source, format).reader(source, chosen)
+        codec = codec_of(source, format)
+        has_more = dtype in (None, "auto") and codec.needs_float64(source)
+        if has_more and dtype == "auto":
+            chosen = np.dtype(np.float64)
+        reader = codec.reader(source, chosen)
+        if has_more and dtype is None:
+            reader.notes.append(
+                f"{source}: its numbers have more digits than float32 holds, so they were rounded. "
+                "Pass dtype='float64' to keep them."
+            )
         rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
@@ -68,8 +78,8 @@ def read_embedding(
             raise
         except MemoryError:
             raise InputError(
-                f"{source}: memory does not suffice for {rows.n_rows} rows and more of "
-                f"{reader.n_dims} dimensions. Pass words= to read only those you need."
+                f"{source}: not enough memory for {rows.n_rows} rows and more of {reader.n_dims} "
+                "dimensions. Pass words= to read only those you need."
             ) from None
         source.check_unchanged()
         return found

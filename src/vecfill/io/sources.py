@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import gzip
 import io
-import lzma
 import os
+import re
 import shutil
 import stat
-import struct
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal, Protocol, cast
+from typing import Any, BinaryIO, Literal, cast
 
-import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from vecfill.errors import FormatError, InputError
 from vecfill.io.aside import Aside
+from vecfill.io.streams import DAMAGE, MAX_RATIO, ByteStream, Readable, Watched, bomb
 
-MAX_RATIO = 1000
-"""A packed file that grows more than this is taken for a bomb."""
-
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 1 << 16
 _MAX_SAMPLE = 1 << 27
-
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    IndexError,
-    KeyError,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    zipfile.BadZipFile,
-)
-"""What the standard library raises on broken gzip and zip files (found by fuzzing)."""
 
 
 class Source:
@@ -49,7 +31,7 @@ class Source:
         self.path = Path(path)
         self._file = _opened(self.path)
         self._spool: BinaryIO | None = None
-        self.container: Literal["plain", "gzip", "zip"] = "plain"
+        self.container: Literal["plain", "gzip", "zip", "zstandard"] = "plain"
         self.member = member
         self._on_disk: Aside | None = None
         self._content: Aside | None = None
@@ -87,10 +69,11 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name whose suffix speaks of the content: without `.gz`, or the member's."""
+        """The name whose suffix speaks of the content: without `.gz` or `.zst`, or the member's."""
         if self.container == "zip" and self.member:
             return PurePosixPath(self.member).name
-        if self.container == "gzip" and self.path.suffix.lower() == ".gz":
+        packed = {"gzip": (".gz",), "zstandard": (".zst", ".zstd")}.get(self.container, ())
+        if self.path.suffix.lower() in packed:
             return self.path.stem
         return self.path.name
 
@@ -132,17 +115,21 @@ class Source:
         if self.container == "plain":
             file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
             return ByteStream(self, file, watchers=(on_disk, content))
-        if self.container == "gzip":
+        if self.container in ("gzip", "zstandard"):
             file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
-            packed = _Watched(file, on_disk)
-            unpacked = gzip.GzipFile(fileobj=io.BufferedReader(packed, 1 << 20))
+            packed = Watched(file, on_disk)
+            buffered = io.BufferedReader(packed, 1 << 20)
+            if self.container == "gzip":
+                unpacked: Any = gzip.GzipFile(fileobj=buffered)
+            else:
+                unpacked = pa.CompressedInputStream(pa.PythonFile(buffered, mode="r"), "zstd")
             return ByteStream(self, unpacked, packed, watchers=(content,))
         try:
             archive = zipfile.ZipFile(self.path)
             assert self.member is not None
-            member = cast(_Readable, archive.open(self.member))
+            member = cast(Readable, archive.open(self.member))
             return ByteStream(self, member, archive, watchers=(content,))
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.refuse(
                 f"the zip is damaged or locked: {error}. Unpack it yourself."
             ) from error
@@ -208,6 +195,8 @@ class Source:
         start = self._file.read(4)
         if start.startswith(b"\x1f\x8b"):
             self.container = "gzip"
+        elif start == ZSTANDARD:
+            self.container = "zstandard"
         elif start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
             self._tell_member()
         if self.member is not None and self.container != "zip":
@@ -219,7 +208,7 @@ class Source:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 members = [info for info in archive.infolist() if not info.is_dir()]
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise FormatError(
                 f"{self.path}: the zip is damaged: {error}. Fetch it again."
             ) from error
@@ -256,132 +245,7 @@ class Source:
         if chosen[0].flag_bits & 1:
             raise FormatError(f"{self}: this member is encrypted. Unpack it yourself.")
         if chosen[0].file_size > MAX_RATIO * max(chosen[0].compress_size, 1):
-            raise _bomb(self)
-
-
-class _Readable(Protocol):
-    def readinto(self, buffer: Any, /) -> int | None: ...
-    def close(self) -> None: ...
-
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
-class _Watched(io.RawIOBase):
-    """A file whose bytes are shown to somebody as they are read."""
-
-    def __init__(self, file: io.FileIO, watcher: Aside | None) -> None:
-        super().__init__()
-        self._file = file
-        self._watcher = watcher
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        got = self._file.readinto(buffer) or 0
-        if self._watcher is not None and got:
-            self._watcher.offer(memoryview(buffer).cast("B")[:got])
-        return got
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class ByteStream(io.RawIOBase):
-    """Content read in order, counting what came out; damage comes out as a `FormatError`."""
-
-    def __init__(
-        self,
-        source: Source,
-        file: _Readable,
-        container: _Closable | None = None,
-        watchers: tuple[Aside | None, ...] = (),
-    ) -> None:
-        super().__init__()
-        self._source = source
-        self._file = file
-        self._container = container
-        self._watchers = [each for each in watchers if each is not None]
-        self.n_read = 0
-
-    def readable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill `buffer` as far as the content goes."""
-        view = memoryview(buffer).cast("B")
-        filled = 0
-        try:
-            while filled < len(view):
-                got = self._file.readinto(view[filled:])
-                if not got:
-                    break
-                filled += got
-                if self.n_read + filled > self._source.max_size:
-                    raise _bomb(self._source)
-        except FormatError:
-            raise
-        except _DAMAGE as error:
-            raise self._source.refuse(
-                f"the {self._source.container} file is damaged or cut short after "
-                f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
-            ) from error
-        self.n_read += filled
-        for watcher in self._watchers:
-            watcher.offer(view[:filled])
-        return filled
-
-    def close(self) -> None:
-        """Close what was opened."""
-        if not self.closed:
-            self._file.close()
-            if self._container is not None:
-                self._container.close()
-        super().close()
-
-
-class Window:
-    """A piece of a stream in one buffer: what is used leaves in front, more comes in behind.
-
-    Reading in pieces instead of mapping the file keeps the address space small, so that a file of
-    several GB can be scanned under a limit of one, and a file cut short while we read is an error
-    and not a bus fault.
-    """
-
-    def __init__(self, stream: ByteStream, capacity: int, offset: int = 0) -> None:
-        self._stream = stream
-        self.buffer: NDArray[np.uint8] = np.empty(capacity, dtype=np.uint8)
-        self.end = 0
-        self.offset = offset
-        self.at_end = False
-        self._fill()
-
-    def advance(self, used: int) -> None:
-        """Drop the first `used` bytes and read on."""
-        rest = self.end - used
-        self.buffer[:rest] = self.buffer[used : self.end].copy()
-        self.end = rest
-        self.offset += used
-        self._fill()
-
-    def grow(self) -> None:
-        """Double the buffer and read on."""
-        larger = np.empty(2 * len(self.buffer), dtype=np.uint8)
-        larger[: self.end] = self.buffer[: self.end]
-        self.buffer = larger
-        self._fill()
-
-    def _fill(self) -> None:
-        if self.at_end:
-            return
-        room = self.buffer[self.end :].data
-        got = self._stream.readinto(room)
-        self.end += got
-        self.at_end = got < len(room)
+            raise bomb(self)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -393,6 +257,7 @@ def _opened(path: Path) -> BinaryIO:
             raise InputError(f"{path} is a pipe or a device. Save it as a plain file first.")
         return path.open("rb")
     except FileNotFoundError:
+        refuse_address(path)
         raise InputError(f"{path} does not exist. Check the spelling and the folder.") from None
     except PermissionError:
         raise InputError(f"{path} may not be read (permission denied). Ask its owner.") from None
@@ -402,12 +267,15 @@ def _opened(path: Path) -> BinaryIO:
         raise InputError(f"{path} cannot be read: {error}.") from error
 
 
+def refuse_address(path: Path) -> None:
+    """Refuse a path that does not exist because it is an address on a network."""
+    told = re.match(r"(https?|ftp|s3|gs|hdfs):/+(.*)", str(path))
+    if told:
+        raise InputError(
+            f"{told[1]}://{told[2]} is an address. vecfill does not fetch files: download it, and "
+            "pass the file."
+        )
+
+
 def _n_line_ends(sample: bytes) -> int:
     return max(sample.count(b"\n"), sample.count(b"\r"))
-
-
-def _bomb(source: Source) -> FormatError:
-    return source.refuse(
-        f"unpacks to more than {MAX_RATIO} times its size, as a bomb does. "
-        "If you trust it, unpack it yourself first."
-    )

@@ -20,11 +20,13 @@ import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
+from vecfill.io.sources import ZSTANDARD, Source, refuse_address
 
 _BLOCK_BYTES = 1 << 24
 _BATCH_CELLS = 1 << 18
+_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
 _BINARY_KINDS = (
-    (b"\x1f\x8b", "compressed by gzip", "Decompress it first (gunzip)."),
+    (b"\x1f\x8b", "compressed by gzip twice", "Decompress it first (gunzip)."),
     (b"PK\x03\x04", "a zip file or an Excel workbook", "Save the sheet as CSV (UTF-8)."),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "Save the sheet as CSV (UTF-8)."),
     (b"\x89HDF", "an HDF5 file", "Save the table as CSV or Parquet."),
@@ -40,6 +42,8 @@ def read_table(
     header: bool = True,
 ) -> pa.Table:
     r"""Read a CSV, TSV, Parquet or Feather file; the kind is told by content, then by suffix.
+
+    A file inside gzip, zstandard or a zip of its own is unpacked on the way.
 
     Columns of CSV and TSV files are text, cell by cell as written; those of Parquet and Feather
     files keep their types, and the index that pandas stored comes first. Column names are
@@ -67,7 +71,9 @@ def read_table(
     {'name': ['iron', 'NA'], 'density': ['7.9', '1e5']}
     """
     path = Path(path)
-    data = _whole_file(path)
+    data, name = _unpacked(path, _whole_file(path))
+    if separator is None and name != path:
+        separator = _SEPARATORS.get(name.suffix.lower())
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
         return _columnar(path, data)
     for magic, what, advice in _BINARY_KINDS:
@@ -135,16 +141,31 @@ def _whole_file(path: Path) -> bytes:
         is_directory = path.is_dir()
         data = b"" if is_other else path.read_bytes()
     except FileNotFoundError:
+        refuse_address(path)
         raise FormatError(f"{path} does not exist. Check the path.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise FormatError(f"{path} cannot be read ({reason}). Check its permissions.") from error
+    except MemoryError:
+        raise FormatError(
+            f"{path} has {path.stat().st_size} bytes, and there is not enough memory to read it as "
+            "a table. Keep only the columns you need."
+        ) from None
     if is_other:
         kind = "a directory" if is_directory else "not a regular file"
         raise FormatError(f"{path} is {kind}. Give the path of one table file.")
     if not data:
         raise FormatError(f"{path} is empty. A table needs a header and rows.")
     return data
+
+
+def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
+    """Return the content of a packed file and the name it has inside; others as they are."""
+    is_zip = data.startswith(b"PK\x03\x04") and b"xl/workbook" not in data
+    if not is_zip and not data.startswith((b"\x1f\x8b", ZSTANDARD)):
+        return data, path
+    with Source(path) as source, source.stream() as stream:
+        return stream.readall(), Path(source.name)
 
 
 def _known_encoding(encoding: str) -> str:
@@ -202,12 +223,8 @@ def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
                 f"separator={separator!r} is not one plain character. Use ',', ';' or a tab."
             )
         return separator
-    suffix = path.suffix.lower()
-    if suffix in (".tsv", ".tab"):
-        return "\t"
-    if suffix == ".csv":
-        return ","
-    return "\t" if "\t" in first_line else ","
+    guess = "\t" if "\t" in first_line else ","
+    return _SEPARATORS.get(path.suffix.lower(), guess)
 
 
 def _plain_table(path: Path, data: bytes, separator: str | None, header: bool) -> pa.Table | None:

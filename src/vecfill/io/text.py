@@ -15,7 +15,7 @@ from vecfill.errors import InputError
 from vecfill.io.batches import WHITE, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_bytes
-from vecfill.io.lines import TextStyle, has_header, sample_lines
+from vecfill.io.lines import TextStyle, has_header, needs_float64, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
@@ -37,6 +37,19 @@ class _Text(Codec[TextRows]):
         """Tell whether the first line holds tabs or commas, as that of a table does."""
         first = source.head.split(b"\n", 1)[0]
         return b"\t" in first or b"," in first
+
+    def needs_float64(self, source: Source) -> bool:
+        """Tell whether the first rows hold more digits than float32 does."""
+        return needs_float64(sample_lines(source))
+
+    def notes_on_adding(self, rows: TextRows) -> tuple[str, ...]:
+        """Tell that new rows have more digits than a file of coarse numbers."""
+        if not rows.style.is_coarse:
+            return ()
+        return (
+            f"{rows.source}: its numbers have one or two digits; rows that are added have as many "
+            "as float32 needs.",
+        )
 
     def word_of(self, entity: str) -> str:
         """Return the name with `_` for white space, which would end the word elsewhere."""

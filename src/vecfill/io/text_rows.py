@@ -22,7 +22,8 @@ from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, shown
 from vecfill.io.lines import BOM, n_trailing_numbers, sample_lines, text_style
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import POWERS, check_rows, nearest_float, parse_rows
-from vecfill.io.sources import Source, Window
+from vecfill.io.sources import Source
+from vecfill.io.streams import Window
 from vecfill.io.word2vec_binary import MAX_WORD, parsed_header
 
 _WINDOW = 1 << 22

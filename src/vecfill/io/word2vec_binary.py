@@ -21,7 +21,8 @@ from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks,
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_bytes
 from vecfill.io.lines import BOM, n_trailing_numbers
-from vecfill.io.sources import Source, Window
+from vecfill.io.sources import Source
+from vecfill.io.streams import Window
 
 MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
@@ -42,7 +43,7 @@ def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
         )
     if max(len(field) for field in fields) > 18:
         raise source.refuse(
-            f"the header {shown(line)} holds a number beyond belief. Fetch it again."
+            f"the header {shown(line)} holds a number that is far too large. Fetch it again."
         )
     n_rows, n_dims = int(fields[0]), int(fields[1])
     if n_rows < 1 or n_dims < 1:
@@ -52,7 +53,7 @@ def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
         )
     if n_dims > MAX_DIMS:
         raise source.refuse(
-            f"the header says {n_dims} dimensions, more than the {MAX_DIMS} that are believed. "
+            f"the header says {n_dims} dimensions, but vectors have at most {MAX_DIMS} here. "
             "Fetch the file again, or correct its first line."
         )
     return n_rows, n_dims
@@ -64,6 +65,7 @@ class BinaryRows:
     def __init__(self, source: Source) -> None:
         self.source = source
         line, newline, _ = source.head[:1000].partition(b"\n")
+        _refuse_text_with_nul(source, line)
         if not newline:
             raise source.refuse(
                 "has no header line in its first 1000 bytes. Check what kind of file it is, "
@@ -164,6 +166,17 @@ class BinaryRows:
         raise self.source.refuse(
             f"the header says {self.n_rows} words of {self.n_dims} dimensions, but the file holds "
             f"{n_seen} whole rows{cut}. It {problem}: fetch it again, or correct its first line."
+        )
+
+
+def _refuse_text_with_nul(source: Source, line: bytes) -> None:
+    """Refuse a text that a NUL byte makes look like a binary file."""
+    place = source.head.find(b"\0")
+    if place >= 0 and n_trailing_numbers(line) > 0 and len(line.split()) > 2:
+        number = source.head.count(b"\n", 0, place) + 1
+        raise source.refuse(
+            f"line {number} holds a NUL byte, at byte offset {place}, which no text has. "
+            "Remove it, or fetch the file again."
         )
 
 

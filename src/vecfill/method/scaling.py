@@ -71,7 +71,8 @@ def safe_exponents(vectors: np.ndarray, *, each_column: bool) -> np.ndarray:
     array([  0, 901], dtype=int32)
     """
     axis = 0 if each_column else None
-    largest = np.atleast_1d(np.abs(vectors).max(axis=axis, initial=0.0))
+    highest, lowest = (reduce(vectors, axis=axis, initial=0.0) for reduce in (np.max, np.min))
+    largest = np.atleast_1d(np.maximum(highest, -lowest))
     is_safe = (largest == 0.0) | ((largest >= 1 / SAFE_VECTORS) & (largest <= SAFE_VECTORS))
     return np.where(is_safe, 0, np.frexp(largest)[1]).astype(np.int32)
 

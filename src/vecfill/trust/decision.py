@@ -103,7 +103,8 @@ def decide(
 
 def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
     """Tell whether most unknown rows have a rarity of their own, from counts."""
-    return bool(np.isfinite(rarity[~is_known]).mean() > 0.5)
+    is_told = np.isfinite(rarity[~is_known])
+    return bool(is_told.size and is_told.mean() > 0.5)
 
 
 def looks_rare(
@@ -121,7 +122,8 @@ def looks_rare(
         gap = float(rarity[block.hidden].mean() - rarity[block.is_seen].mean())
         return shift > RARE_SHIFT * gap
     gap = _shift(space, predictor, rarity, block.is_seen, block.places)
-    if gap < LEAST_SHIFT * spread:
+    # What few rows show may be chance.
+    if gap < max(LEAST_SHIFT, CLEAR / np.sqrt(block.hidden.size)) * spread:
         return True
     shift = _shift(space, predictor, rarity, is_known, None)
     return shift > RARE_SHIFT * gap

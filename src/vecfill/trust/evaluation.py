@@ -7,7 +7,7 @@ on the rows that are left, by hiding some of those.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
 from typing import Any
@@ -15,15 +15,53 @@ from typing import Any
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.errors import InputError
+from vecfill.inputs.rarity import Rarity
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, RIVALS, Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choice import CHANCE, choose, permutation_p_value
-from vecfill.trust.folds import Fold, hidden_folds
+from vecfill.trust.decision import decide, has_own, without
+from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.scores import MEASURES, RowScores, joined, score_rows
 
 N_BOOTSTRAPS = 1000
+
+BLOCKS = (0.2, 0.4)
+"""Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
+
+_HIDDEN = {"random": "hidden entity", "rarest": "rare hidden entity"}
+
+_NAMES = {
+    "paper": "the paper's method",
+    "mean": "the mean of the known vectors",
+    "knn": "k nearest neighbours",
+    "knn_distance": "k nearest neighbours weighted by distance",
+    "ridge": "ridge regression",
+    "omp": "orthogonal matching pursuit",
+    "sparsemax": "sparsemax (FOCUS)",
+}
+"""Methods by the names readers know."""
+
+
+def _in_words(share: float) -> str:
+    """Return a share as people say it.
+
+    Examples
+    --------
+    >>> _in_words(0.26), _in_words(0.8), _in_words(0.004)
+    ('one in four', 'four in five', 'less than one in a hundred')
+    """
+    if share < 0.01:
+        return "less than one in a hundred"
+    numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    if share > 0.5:
+        whole = min(range(2, 11), key=lambda n: abs(share - (n - 1) / n))
+        return f"{numbers[whole - 1]} in {numbers[whole]}" if share < 0.97 else "nearly every"
+    if share < 0.095:
+        return f"one in {round(1 / share)}"
+    return f"one in {numbers[round(1 / share)]}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +77,8 @@ class Evaluation:
     """The predictor that `auto` takes with all known rows in view."""
     p_value: float
     """How likely chance alone would come as near as `auto` did."""
+    hide: str = "random"
+    """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as blocks."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -55,20 +95,24 @@ class Evaluation:
         """One plain sentence."""
         if not self.has_signal:
             return (
-                "The domain carries no signal about this embedding: hidden vectors came back no "
-                "better than the mean of the known ones would."
+                "The table carries no signal about this embedding: hidden vectors came back no "
+                "better than the mean of the known ones."
             )
         means = self.methods
         rivals = {name: means[name] for name in means if name != "auto"}
         best = max(rivals, key=lambda name: rivals[name]["mrr"])
         low, high = self.difference("auto", best, "mrr")
-        how = "beats" if low > 0 else ("is beaten by" if high < 0 else "is level with")
-        return (
-            f"Imputation works here: hidden vectors came back with a centred cosine of "
-            f"{means['auto']['centred_cosine']:.2f} (the mean has 0); auto {how} the best other "
-            f"method, {best}, by mean reciprocal rank ({means['auto']['mrr']:.3f} against "
-            f"{rivals[best]['mrr']:.3f})."
+        found, what = means["auto"]["hits_at_10"], _HIDDEN[self.hide]
+        times = found * self.n_known / 10
+        first = (
+            f"Imputation works here: {_in_words(found)} {what} is found among its ten nearest "
+            f"vectors, about {times:.0f} times chance."
         )
+        if low > 0:
+            return f"{first} No other method does as well; {_NAMES[best]} comes nearest."
+        if high < 0:
+            return f"{first} Here {_NAMES[best]} does better: consider it."
+        return f"{first} Here {_NAMES[best]} does as well."
 
     def difference(
         self, method: str, other: str, measure: str, *, level: float = 0.95
@@ -92,6 +136,7 @@ class Evaluation:
                 name: {measure: list(self.interval(name, measure)) for measure in MEASURES[:3]}
                 for name in self.scores
             },
+            "hide": self.hide,
             "chosen": self.chosen.to_dict(),
             "p_value": self.p_value,
             "has_signal": self.has_signal,
@@ -105,7 +150,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_known} known, {self.n_unknown} unknown, {self.folds} folds",
+            f"{self.n_known} known, {self.n_unknown} unknown, "
+            + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
             f"{'method':14}{'centred cos':>12}{'MRR':>8}{'hits@10':>9}{'cosine':>8}{'norm':>7}",
         ]
         for name, (centred, mrr, hits, cosine, ratio) in self._rows():
@@ -148,10 +194,15 @@ def evaluate_rows(
     is_known: KnownMask,
     *,
     n_folds: int = 5,
+    hide: str = "random",
+    rarity: Rarity | None = None,
+    goal: str = "balanced",
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Return how near `auto`, the paper's method and every rival come to hidden known rows.
+
+    ``hide="rarest"`` hides the rarest known rows as blocks of several sizes, which needs `rarity`.
 
     Examples
     --------
@@ -165,44 +216,83 @@ def evaluate_rows(
     # 32-bit sums would give the mean a direction of its own: rounding.
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
-    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
+    folds = _folds(is_known, n_folds, hide, rarity, seed)
     parts: dict[str, list[RowScores]] = {}
     directions, truths = [], []
     tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
         tell(number, len(folds) + 1)
         centre = embedding[fold.is_seen].mean(axis=0)
-        found = _predicted(space, embedding, fold, seed)
+        found = _predicted(space, embedding, fold, rarity, goal, seed)
         for name, vectors in found.items():
             parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
         directions.append(unit(found["auto"] - centre))
         truths.append(unit(known[fold.truth] - centre))
-    chosen = choose(space, embedding, is_known, seed=seed).predictor
+    chosen = choose(space, embedding, is_known, goal=goal, seed=seed).predictor
     tell(len(folds) + 1, len(folds) + 1)
     return Evaluation(
         int(is_known.sum()),
         int((~is_known).sum()),
-        n_folds,
+        len(folds),
         {name: joined(part) for name, part in parts.items()},
         chosen,
         permutation_p_value(np.vstack(directions), np.vstack(truths)),
+        hide,
     )
 
 
+def _folds(
+    is_known: KnownMask, n_folds: int, hide: str, rarity: Rarity | None, seed: int
+) -> list[Fold]:
+    if hide == "random":
+        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
+    if rarity is None:
+        raise InputError(
+            "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
+            "tells nothing about it. Pass counts= (--counts)."
+        )
+    return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
+
+
 def _predicted(
-    space: Space, embedding: EmbeddingVectors, fold: Fold, seed: int
+    space: Space,
+    embedding: EmbeddingVectors,
+    fold: Fold,
+    rarity: Rarity | None,
+    goal: str,
+    seed: int,
 ) -> dict[str, np.ndarray]:
     """Return the hidden rows of a fold as every method imputes them."""
     given = KnownRows(embedding, fold.is_seen)
-    # Honest: the choice is made on the rows that are left, by hiding some of those.
-    auto = choose(space, embedding, fold.is_seen, seed=seed + 1).predictor
-    methods: dict[str, Predictor] = {"auto": auto, "paper": PAPER}
+    methods: dict[str, Predictor] = {"paper": PAPER}
     methods |= {
         name: rival
         for name, rival in RIVALS.items()
         if space.has_vectors or not rival.needs_vectors
     }
-    return {
+    found = {"auto": _auto(space, given, fold, rarity, goal, seed)}
+    return found | {
         name: method.predict(space, given, places=fold.places).vectors
         for name, method in methods.items()
     }
+
+
+def _auto(
+    space: Space, given: KnownRows, fold: Fold, rarity: Rarity | None, goal: str, seed: int
+) -> np.ndarray:
+    """Return the hidden rows as `auto` imputes them: decided on the rows that are left."""
+    own = None
+    if rarity is not None:
+        # A hidden row keeps its own rarity only if unknown rows have theirs.
+        values = rarity.values.copy()
+        if not has_own(values, fold.is_seen | np.isin(np.arange(values.size), fold.hidden)):
+            values[fold.hidden] = np.nan
+        own = replace(rarity, values=values)
+    options: dict[str, Any] = {"rarity": own, "goal": goal, "seed": seed + 1}
+    decision = decide(space, given.embedding, fold.is_seen, **options)
+    if decision.rule is None or own is None:
+        return decision.predictor.predict(space, given, places=fold.places).vectors
+    offsets = decision.rule.offsets(own.values, given)
+    rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
+    found = decision.predictor.predict(space, rest, places=fold.places).vectors
+    return found + offsets.unknown[fold.places]

@@ -66,6 +66,8 @@ def page_data(
         "setting_text": str(result.predictor),
         "residual": float(result.model.composition.relative_residual),
         "means": None if result.heldout is None else result.heldout.means(),
+        "proofs": _proofs(result),
+        "strata": [str(each) for each in result.strata if each.n_unknown],
         "verdict": verdict(result, evaluation),
         "heldout": _comparison(evaluation),
         "confidence": _calibration(result.confidence),
@@ -103,6 +105,21 @@ def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, Any]:
         "text": "Imputation works here: hidden known vectors came back with a centred cosine of "
         f"{means['centred_cosine']:.2f} (the mean of the known vectors has 0).",
     }
+
+
+def _proofs(result: Result) -> list[dict[str, Any]]:
+    """Return what hiding known rows showed, the proof that speaks for the unknown ones first."""
+    names = {"random": "hidden at random", "rarest": "the rarest third, hidden as one block"}
+    order = sorted(result.proof.scores, key=lambda name: name != result.proof.speaks)
+    return [
+        {
+            "name": names[name],
+            "speaks": name == result.proof.speaks,
+            "n_hidden": int(result.proof.scores[name].cosine.size),
+            **{key: round(value, 4) for key, value in result.proof.scores[name].means().items()},
+        }
+        for name in order
+    ]
 
 
 def _by_confidence(result: Result) -> np.ndarray:
@@ -193,6 +210,7 @@ def _entities(result: Result, order: np.ndarray, places: np.ndarray) -> dict[str
         found["confidence"] = _thousandths(result.confidence.values[order])
         found["lower"] = _thousandths(result.confidence.lower_bound[order])
     found["trend"] = _thousandths(result.model.trend_shares()[places]) if places.size else []
+    found["offset"] = _thousandths(result.model.offset_shares()[places]) if places.size else []
     found.update(_nearest(result, order))
     found.update(_contributors(result, places))
     return found

@@ -20,7 +20,7 @@ function niceTicks(low, high) {
 function drawComparison(card, heldout) {
   if (!heldout) {
     card.append(el("h3", { text: "Against other methods" }), el("p", { class: "quiet", text:
-      "Not measured in this run. vecfill.evaluate compares hidden known vectors under every method; pass its result as heldout=." }));
+      "Not measured in this run. vecfill.evaluate compares hidden known vectors under every method; pass its result as evaluation=." }));
     return;
   }
   const buttons = el("div", { class: "group", role: "group", "aria-label": "Measure" });

@@ -166,14 +166,17 @@
     panel.append(el("h4", { text: "Made of" }));
     const list = entities.contributors[row];
     if (!list) {
-      panel.append(el("p", { class: "quiet", text: "Not worked out for this page; run.explain(name) in Python tells it." }));
+      panel.append(el("p", { class: "quiet", text: "Not worked out for this page; result.explain(name) in Python shows it." }));
       return;
     }
-    const trend = entities.trend[row];
+    const trend = entities.trend[row], offset = entities.offset[row];
+    if (offset > 0) {
+      panel.append(el("p", { class: "quiet", text: `${Math.round(offset / 10)} % is the offset of rare entities: where vectors as rare as this one lie as a whole.` }));
+    }
     if (trend > 0) {
-      panel.append(el("p", { class: "quiet", text: data.setting.gamma === 0
+      panel.append(el("p", { class: "quiet", text: data.setting.residual_share === 0
         ? "This vector is the linear trend of the domain alone; below are the known entities that its neighbours would mix."
-        : `${Math.round(trend / 10)} % linear trend of the domain. The rest is what the trend misses at these known entities:` }));
+        : `${Math.round(trend / 10)} % linear trend of the domain. The rest comes from these known entities:` }));
     }
     const shares = entities.shares[row];
     const other = 1000 - shares.reduce((sum, share) => sum + share, 0);
@@ -239,6 +242,11 @@
       ["Residual of the linear system", data.residual.toExponential(1)],
       ["Chance alone would do as well", p === null ? "not measured here" : p < 1e-12 ? "p < 1e-12" : `p = ${p.toPrecision(2)}`],
     ];
+    for (const each of data.proofs) {
+      const speaks = each.speaks && data.proofs.length > 1 ? " (speaks for the unknown entities)" : "";
+      pairs.push([`Known entities ${each.name}${speaks}`, `${count(each.n_hidden)} hidden; centred cosine ${each.centred_cosine.toFixed(3)}, ${(each.hits_at_10 * 100).toFixed(1)} % among the ten nearest, ${each.norm_ratio.toFixed(2)} of the true length`]);
+    }
+    for (const text of data.strata) pairs.push(["Kind of entity", text]);
     card.append(el("dl", { class: "facts" }, pairs.flatMap(([label, value]) => [el("dt", { text: label }), el("dd", { text: value })])));
     if (data.notes.length) {
       card.append(el("h3", { class: "gap", text: "Notes" }), el("ul", { class: "notes" }, data.notes.map((text) => el("li", { text: short(text) === text ? text : text.slice(0, 600) }))));

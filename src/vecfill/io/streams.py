@@ -1,0 +1,188 @@
+"""Bytes read in order: unpacked, counted, shown to who watches, and seen through a window."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecfill.errors import FormatError
+from vecfill.io.aside import Aside
+
+if TYPE_CHECKING:
+    from vecfill.io.sources import Source
+
+MAX_RATIO = 1000
+"""A packed file that grows more than this is taken for a bomb."""
+
+DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    IndexError,
+    KeyError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What the standard library raises on broken gzip and zip files (found by fuzzing)."""
+
+
+class Readable(Protocol):
+    """What bytes can be read from in order."""
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill some of `buffer`."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+class Closable(Protocol):
+    """What is to be closed with a stream."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+class Watched(io.RawIOBase):
+    """A file whose bytes are shown to somebody as they are read."""
+
+    def __init__(self, file: io.FileIO, watcher: Aside | None) -> None:
+        super().__init__()
+        self._file = file
+        self._watcher = watcher
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill some of `buffer`, and show it."""
+        got = self._file.readinto(buffer) or 0
+        if self._watcher is not None and got:
+            self._watcher.offer(memoryview(buffer).cast("B")[:got])
+        return got
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+class ByteStream(io.RawIOBase):
+    """Content read in order, counting what came out; damage comes out as a `FormatError`."""
+
+    def __init__(
+        self,
+        source: Source,
+        file: Readable,
+        container: Closable | None = None,
+        watchers: tuple[Aside | None, ...] = (),
+    ) -> None:
+        super().__init__()
+        self._source = source
+        self._file = file
+        self._container = container
+        self._watchers = [each for each in watchers if each is not None]
+        self.n_read = 0
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill `buffer` as far as the content goes."""
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        try:
+            while filled < len(view):
+                got = self._file.readinto(view[filled:])
+                if not got:
+                    break
+                filled += got
+                if self.n_read + filled > self._source.max_size:
+                    raise bomb(self._source)
+        except FormatError:
+            raise
+        except EOFError as error:
+            raise self._source.refuse(
+                f"the {self._source.container} file is cut short: it ends before its compressed "
+                "data does. Fetch it again."
+            ) from error
+        except DAMAGE as error:
+            raise self._source.refuse(
+                f"the {self._source.container} file is damaged or cut short after "
+                f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
+            ) from error
+        self.n_read += filled
+        for watcher in self._watchers:
+            watcher.offer(view[:filled])
+        return filled
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if not self.closed:
+            self._file.close()
+            if self._container is not None:
+                self._container.close()
+        super().close()
+
+
+class Window:
+    """A piece of a stream in one buffer: what is used leaves in front, more comes in behind.
+
+    Reading in pieces instead of mapping the file keeps the address space small, so that a file of
+    several GB can be scanned under a limit of one, and a file cut short while we read is an error
+    and not a bus fault.
+    """
+
+    def __init__(self, stream: ByteStream, capacity: int, offset: int = 0) -> None:
+        self._stream = stream
+        self.buffer: NDArray[np.uint8] = np.empty(capacity, dtype=np.uint8)
+        self.end = 0
+        self.offset = offset
+        self.at_end = False
+        self._fill()
+
+    def advance(self, used: int) -> None:
+        """Drop the first `used` bytes and read on."""
+        rest = self.end - used
+        self.buffer[:rest] = self.buffer[used : self.end].copy()
+        self.end = rest
+        self.offset += used
+        self._fill()
+
+    def grow(self) -> None:
+        """Double the buffer and read on."""
+        larger = np.empty(2 * len(self.buffer), dtype=np.uint8)
+        larger[: self.end] = self.buffer[: self.end]
+        self.buffer = larger
+        self._fill()
+
+    def _fill(self) -> None:
+        if self.at_end:
+            return
+        room = self.buffer[self.end :].data
+        got = self._stream.readinto(room)
+        self.end += got
+        self.at_end = got < len(room)
+
+
+def bomb(source: Source) -> FormatError:
+    """Return the error about a packed file that grows too much."""
+    return source.refuse(
+        f"unpacks to more than {MAX_RATIO} times its size, as a bomb does. "
+        "If you trust it, unpack it yourself first."
+    )
