@@ -567,3 +567,24 @@ def test_every_console_block_of_the_readme_runs(world):
             words = line.removeprefix("$ vecfill ").replace("NewCo", "town50").split()
             status, out, err = world.run(*words)
             assert status == 0, (line, out, err)
+
+
+def test_no_command_writes_onto_an_input(world):
+    before = (world.folder / "base.vec").read_bytes()
+    (world.folder / "link.vec").symlink_to("base.vec")
+    for target in ("base.vec", "link.vec"):
+        message = world.refused("convert", "base.vec", target, "--overwrite")
+        assert "is the input base.vec itself" in message
+        options = ("match", "base.vec", "towns.csv", "-o", target, "--overwrite")
+        assert "is the input base.vec itself" in world.refused(*options)
+    assert "towns.csv itself" in world.refused(
+        "match", "base.vec", "towns.csv", "-o", "towns.csv", "--overwrite"
+    )
+    assert (world.folder / "base.vec").read_bytes() == before
+
+
+@pytest.mark.parametrize("report", ["new.vec", "./new.vec", "new.vec.manifest.json"])
+def test_two_results_do_not_share_a_name(world, report):
+    message = world.refused(*IMPUTE, "--report", report, "--overwrite")
+    assert "is named for two results" in message
+    assert "new.vec" not in world.names()

@@ -35,9 +35,10 @@ class Outputs:
 
     def check(self, sources: Iterable[Any]) -> None:
         """Refuse before the work what the writers would refuse after it."""
-        for place in (self.enriched, self.manifest, self.report):
-            if place is not None:
-                _check_place(place, sources, overwrite=self.overwrite)
+        from vecfill.io.targets import check_targets
+
+        places = (self.enriched, self.manifest, self.report)
+        check_targets(places, sources, overwrite=self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -271,31 +272,6 @@ def _write(
             beside=beside,
         )
         tell("Copying and appending", size, size)
-
-
-def _check_place(place: PathOrName, sources: Iterable[Any], *, overwrite: bool) -> None:
-    from vecfill.errors import InputError
-    from vecfill.io.atomic import checked_target
-
-    target = checked_target(place, overwrite=True)
-    for source in sources:
-        if isinstance(source, str | os.PathLike) and _are_same(target, Path(source)):
-            raise InputError(
-                f"{place} is the input {source} itself, which is never written to. "
-                "Choose another name for the result."
-            )
-    checked_target(place, overwrite=overwrite)
-    if not target.parent.is_dir():
-        raise InputError(
-            f"{place}: cannot be written: there is no folder {target.parent}. Create it first."
-        )
-
-
-def _are_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _rows_to_add(

@@ -301,3 +301,11 @@ def test_new_rows_used_to_be_cut_to_one_digit_after_coarse_numbers(tmp_path, row
     assert (tmp_path / "b.txt").read_bytes() == row + b"\ndog 2.45 0.125\n"
     inputs = read_inputs(tmp_path / "a.txt", {"cat": [1.0], "dog": [2.0]})
     assert any("one or two digits" in note for note in inputs.notes)
+
+
+def test_rows_added_to_a_big_endian_npz_used_to_corrupt_it(tmp_path):
+    vectors = np.array([[1.5, 2.0], [3.0, 4.0]], dtype=">f4")
+    np.savez(tmp_path / "a.npz", words=np.array(["a", "b"]), vectors=vectors)
+    append_rows(tmp_path / "a.npz", tmp_path / "b.npz", Embedding(["c"], [[5.0, 6.0]]))
+    found = read_embedding(tmp_path / "b.npz")
+    assert found.vectors.tolist() == [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]

@@ -188,7 +188,11 @@ def match_command(
     """Show which word each entity was matched to, and how."""
     from vecfill.inputs.files import read_inputs
     from vecfill.io import atomic_output
+    from vecfill.io.targets import check_targets
 
+    if output is not None and str(output) != "-":
+        sources = (embedding, table, reading.aliases, reading.counts)
+        check_targets([output], sources, overwrite=overwrite)
     with console.Progress() as progress:
         inputs = read_inputs(embedding, table, reading, progress=progress)
     found = inputs.matches
@@ -275,11 +279,11 @@ def convert(
     """
     from vecfill.errors import InputError
     from vecfill.io import read_embedding, write_embedding
-    from vecfill.io.atomic import checked_target
     from vecfill.io.codecs import codec_for_writing
+    from vecfill.io.targets import check_targets
 
     if str(target) != "-":
-        checked_target(target, overwrite=overwrite)
+        check_targets([target], [source], overwrite=overwrite)
         if target_format is None:
             codec_for_writing(str(target))
     elif target_format is None:

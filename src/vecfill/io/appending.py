@@ -75,19 +75,31 @@ def append_rows(
         with atomic_outputs([target, *more], overwrite=overwrite) as (file, *others):
             for other, content in zip(others, more.values(), strict=True):
                 other.write(content)
-            with Sha256(source.path, source.size) as sha256:
-                # What was checked in an earlier pass is only hashed and copied in this one.
-                on_disk = None if expected_sha256 is None else sha256
-                with compressing(file, target) as out:
-                    if codec.copies_rows:
-                        _copy_and_append(codec, rows, added, file, out, on_disk)
-                    else:
-                        if expected_sha256 is None:
-                            _scan(rows, added)
-                        codec.rewrite(rows, added, out)
-                if expected_sha256 is not None:
-                    _refuse_other_content(source, sha256.result(), expected_sha256)
+            with compressing(file, target) as out:
+                _write(codec, rows, added, file, out, expected_sha256)
             source.check_unchanged()
+
+
+def _write(
+    codec: Codec[Any],
+    rows: RowReader,
+    added: Embedding,
+    file: OutputFile,
+    out: Any,
+    expected_sha256: str | None,
+) -> None:
+    source = rows.source
+    with Sha256(source.path, source.size) as sha256:
+        # What was checked in an earlier pass is only hashed and copied in this one.
+        on_disk = None if expected_sha256 is None else sha256
+        if codec.copies_rows:
+            _copy_and_append(codec, rows, added, file, out, on_disk)
+        else:
+            if expected_sha256 is None:
+                _scan(rows, added)
+            codec.rewrite(rows, added, out)
+        if expected_sha256 is not None:
+            _refuse_other_content(source, sha256.result(), expected_sha256)
 
 
 def _refuse_same_file(original: Path, target: Path) -> None:

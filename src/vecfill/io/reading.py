@@ -55,18 +55,8 @@ def read_embedding(
     """
     if dtype not in (None, "float32", "float64", "auto"):
         raise InputError(f"dtype={dtype!r}. Use 'float32', 'float64' or 'auto', or leave it out.")
-    chosen = None if dtype in (None, "auto") else np.dtype(dtype)
     with Source(path, member) as source:
-        codec = codec_of(source, format)
-        has_more = dtype in (None, "auto") and codec.needs_float64(source)
-        if has_more and dtype == "auto":
-            chosen = np.dtype(np.float64)
-        reader = codec.reader(source, chosen)
-        if has_more and dtype is None:
-            reader.notes.append(
-                f"{source}: its numbers have more digits than float32 holds, so they were rounded. "
-                "Pass dtype='float64' to keep them."
-            )
+        reader, chosen = _reader(source, format, dtype)
         rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
@@ -83,6 +73,27 @@ def read_embedding(
             ) from None
         source.check_unchanged()
         return found
+
+
+def _reader(
+    source: Source,
+    format: str | None,  # noqa: A002
+    dtype: str | None,
+) -> tuple[RowReader, np.dtype[Any] | None]:
+    """Return the reader of a file, and the type in which to hold numbers if not in its own."""
+    codec = codec_of(source, format)
+    if dtype in ("float32", "float64"):
+        return codec.reader(source, np.dtype(dtype)), np.dtype(dtype)
+    if not codec.needs_float64(source):
+        return codec.reader(source), None
+    if dtype == "auto":
+        return codec.reader(source, np.dtype(np.float64)), np.dtype(np.float64)
+    reader = codec.reader(source)
+    reader.notes.append(
+        f"{source}: its numbers have more digits than float32 holds, so they were rounded. "
+        "Pass dtype='float64' to keep them."
+    )
+    return reader, None
 
 
 def iter_words(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
@@ -34,6 +35,11 @@ class ScannedBatch:
         A vector may hold NaN or infinity where the format allows it: see `problem`.
         """
         return self.batch.take(np.asarray(places, dtype=np.int64))
+
+    @property
+    def is_finite(self) -> NDArray[np.bool_]:
+        """Which rows hold neither NaN nor infinity, as far as that is known without a vector."""
+        return self.batch.is_finite
 
     def problem(self, place: int) -> FormatError:
         """Return the error to raise if the vector at `place` is needed and is not finite."""

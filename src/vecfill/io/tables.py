@@ -76,15 +76,9 @@ def read_table(
         separator = _SEPARATORS.get(name.suffix.lower())
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
         return _columnar(path, data)
-    for magic, what, advice in _BINARY_KINDS:
-        if data.startswith(magic):
-            raise FormatError(f"{path} is {what}, not a table. {advice}")
+    _refuse_binary(path, data)
     encoding = _known_encoding(encoding)
-    if encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise FormatError(
-            f"{path} begins with the mark of UTF-16, but was to be read as UTF-8. "
-            "Give encoding='utf-16' (--encoding utf-16), or save it as UTF-8."
-        )
+    _refuse_utf16(path, data, encoding)
     if encoding == "utf-8":
         data = data.removeprefix(codecs.BOM_UTF8)
     if not data.strip():
@@ -166,6 +160,20 @@ def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
         return data, path
     with Source(path) as source, source.stream() as stream:
         return stream.readall(), Path(source.name)
+
+
+def _refuse_binary(path: Path, data: bytes) -> None:
+    for magic, what, advice in _BINARY_KINDS:
+        if data.startswith(magic):
+            raise FormatError(f"{path} is {what}, not a table. {advice}")
+
+
+def _refuse_utf16(path: Path, data: bytes, encoding: str) -> None:
+    if encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise FormatError(
+            f"{path} begins with the mark of UTF-16, but was to be read as UTF-8. "
+            "Give encoding='utf-16' (--encoding utf-16), or save it as UTF-8."
+        )
 
 
 def _known_encoding(encoding: str) -> str:
