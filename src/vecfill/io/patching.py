@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from vecfill.errors import FormatError
-from vecfill.io.sources import ByteStream, Source
+from vecfill.io.sources import Source
+from vecfill.io.streams import ByteStream
 
 _BLOCK = 1 << 20
 
