@@ -171,7 +171,8 @@ def enrich_requested(
     beside = manifest_path(output) if manifest else None
     outputs = Outputs(output, beside, report, overwrite)
     files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
-    outputs.check((*files.values(), replacement.replace))
+    files |= {"counts": _file(reading.counts), "replace": _file(replacement.replace)}
+    outputs.check(files.values())
     inputs = read_inputs(embedding, table, reading, unreliable=named, progress=tell)
     inputs.matches.require_matches()
     with ExitStack() as stack:
@@ -190,6 +191,12 @@ def enrich_requested(
     return replace(done, manifest=about if manifest else {})
 
 
+def _file(value: Any) -> PathOrName | None:
+    """Return what an option holds if it is the path of a file, and not a word or a list."""
+    is_path = isinstance(value, str | os.PathLike)
+    return value if is_path and Path(value).is_file() else None
+
+
 def _decided(
     inputs: Inputs, requests: Requests, n_jobs: int | None, tell: Progress
 ) -> tuple[Result | None, Inputs, WrittenRows]:
@@ -198,8 +205,6 @@ def _decided(
 
     asked = kind_of(requests[-1])
     result = _imputed(inputs, requests, n_jobs, tell)
-    if asked is None:
-        return result, inputs, written_rows(result, inputs, {})
     names = asked if isinstance(asked, tuple) else None
     if asked == SUSPICIOUS:
         names = () if result is None else tuple(each.entity for each in result.suspicious)
@@ -207,7 +212,8 @@ def _decided(
         inputs = replace(inputs, matches=matches)
         if names:
             result = _imputed(inputs, requests, n_jobs, tell)
-    return result, inputs, written_rows(result, inputs, replaceable(inputs, names))
+    own = {} if asked is None else replaceable(inputs, names)
+    return result, inputs, written_rows(result, inputs, own, asked)
 
 
 def _imputed(
@@ -238,7 +244,7 @@ def _enrichment(
         left_out=rows.left_out,
         counts=_counts(result, inputs, rows, len(patches)),
         matches=inputs.matches,
-        notes=_notes(result, inputs, rows, outputs),
+        notes=(*_notes(result, inputs, rows, outputs), *rows.notes),
         replaced={
             entity: change_of[word] for entity, word in rows.replaced.items() if word in change_of
         },

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -141,8 +141,8 @@ class Reading(Request):
         type=float, low=0.0, metavar="N",
     )  # fmt: skip
     from_rank: int | None = _option(
-        None, "Treat entities as unknown if their word is at this row of EMBEDDING or later, "
-        "counted from 1.", type=int, low=1, metavar="N",
+        None, "Treat words at this row of EMBEDDING or later as unknown; the first row is 1.",
+        type=int, low=1, metavar="N",
     )  # fmt: skip
     standardize: bool = _option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
@@ -291,14 +291,18 @@ class Replacement(Request):
     """
 
     replace: Any = _option(
-        None, "Replace the rows of entities that are treated as unknown (excluded), of those that "
-        "their neighbours contradict (suspicious), or of those in a file, one name per line.",
-        metavar="excluded|suspicious|FILE",
+        None, "Replace rows in place: of entities treated as unknown (excluded), contradicted by "
+        "their neighbours (suspicious), or named in a file.", metavar="excluded|suspicious|FILE",
     )  # fmt: skip
     blend: float | None = _option(
         None, "Replace a row by count/(count+K) of the old and K/(count+K) of the new vector. "
         "Needs counts.", type=float, low=0.0, metavar="K",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.replace, Iterable) and not isinstance(self.replace, str):
+            object.__setattr__(self, "replace", tuple(self.replace))
 
 
 def takes(

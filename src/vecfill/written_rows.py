@@ -17,6 +17,7 @@ from vecfill.inputs.files import Inputs, word_in_file
 from vecfill.io import read_embedding
 from vecfill.io.patching import Patch
 from vecfill.io.replacing import row_patches
+from vecfill.io.tables import read_names
 from vecfill.requests import Reading, Replacement
 from vecfill.result import Result
 
@@ -31,6 +32,7 @@ class WrittenRows:
     replaced: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     """Entities whose name is that of a row that is not to be replaced."""
+    notes: tuple[str, ...] = ()
 
 
 def named_entities(reading: Reading, replacement: Replacement) -> tuple[str, ...]:
@@ -73,7 +75,7 @@ def kind_of(replacement: Replacement) -> str | tuple[str, ...] | None:
         return EXCLUDED if asked is True else asked
     if isinstance(asked, str | os.PathLike):
         return _names_in(asked)
-    if isinstance(asked, Iterable):
+    if isinstance(asked, tuple):
         return tuple(dict.fromkeys(str(name).strip() for name in asked))
     raise OptionError(
         f"replace={asked!r} is not understood. Use True, 'suspicious', a file of names or a list "
@@ -88,11 +90,7 @@ def _names_in(path: str | os.PathLike[str]) -> tuple[str, ...]:
             f"replace={os.fspath(path)!r} is not a file, nor 'excluded' or 'suspicious'. Name a "
             "file with one entity per line."
         )
-    try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}.") from error
-    return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    return tuple(dict.fromkeys(read_names(path)))
 
 
 def replaceable(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str, str]:
@@ -111,11 +109,15 @@ def replaceable(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str,
 
 
 def written_rows(
-    result: Result | None, inputs: Inputs, replaceable: Mapping[str, str]
+    result: Result | None,
+    inputs: Inputs,
+    replaceable: Mapping[str, str],
+    asked: str | tuple[str, ...] | None = None,
 ) -> WrittenRows:
     """Return what becomes of each imputed entity; refuse two that claim one row."""
+    notes = _notes(result, inputs, replaceable, asked)
     if result is None:
-        return WrittenRows()
+        return WrittenRows(notes=notes)
     added: dict[str, str] = {}
     replaced: dict[str, str] = {}
     left_out: list[str] = []
@@ -133,7 +135,30 @@ def written_rows(
         owner[word] = entity
         (replaced if entity in replaceable else added)[entity] = word
     _refuse_shared(inputs, replaced)
-    return WrittenRows(added, replaced, tuple(left_out))
+    return WrittenRows(added, replaced, tuple(left_out), notes)
+
+
+def _notes(
+    result: Result | None,
+    inputs: Inputs,
+    replaceable: Mapping[str, str],
+    asked: str | tuple[str, ...] | None,
+) -> tuple[str, ...]:
+    """Tell about rows that were to be replaced, but are not."""
+    notes: list[str] = []
+    entities = {match.entity for match in inputs.matches.matches}
+    if isinstance(asked, tuple) and (strangers := [each for each in asked if each not in entities]):
+        notes.append(f"{len(strangers):,} names to replace are no entities: {listed(strangers)}.")
+    if asked == SUSPICIOUS and result is None:
+        notes.append("No entity is unknown, so no known one was checked for being suspicious.")
+    elif asked is not None and not replaceable:
+        notes.append("No row was replaced: none of the entities in question has one.")
+    if result is not None and (kept := [each for each in result.abstained if each in replaceable]):
+        notes.append(
+            f"{len(kept):,} rows were kept as they are, because their new vectors have too little "
+            f"confidence: {listed(kept)}."
+        )
+    return tuple(notes)
 
 
 def _refuse_shared(inputs: Inputs, replaced: Mapping[str, str]) -> None:
