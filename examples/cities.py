@@ -61,12 +61,12 @@ def main(out: Path) -> None:
         print(f"   {name}: {words[name]!r} is near {nearest(result.known, glove[words[name]])};")
         print(f"     imputed, near {nearest(result.known, result.embedding[name])}")
 
-    print("5. Confidence: the three highest and the three lowest")
+    print("5. Confidence and lower bound: the three highest and the three lowest")
     order = np.argsort(-result.confidence.values, kind="stable")
     for row in (*order[:3], *order[-3:]):
         name, bound = result.embedding.words[row], result.confidence.lower_bound[row]
         print(
-            f"   {result.confidence.values[row]:.2f} (cosine at least {bound:.2f})  {name}: "
+            f"   {result.confidence.values[row]:.2f} (at least {bound:.2f})  {name}: "
             f"near {nearest(result.known, result.embedding[name])}"
         )
     print(indented(result.explain(result.embedding.words[order[0]], n=3)))
