@@ -41,6 +41,7 @@ def test_rows_are_those_that_impute_gives(world):
         "imputed": 15,
         "abstained": 0,
         "added": 15,
+        "replaced": 0,
         "words_before": N_KNOWN + 2,
         "words_after": N_TOWNS + 2,
     }

@@ -7,38 +7,26 @@ so this module is loaded with it, and loading the package must stay quick.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.outputs import Outputs
+from vecfill.requests import Method, Reading, Replacement, Trust, takes
 
 if TYPE_CHECKING:
     from vecfill.embedding import Embedding
     from vecfill.inputs.files import Inputs, PathOrName, Progress
     from vecfill.inputs.match_report import MatchReport
+    from vecfill.io.patching import Patch, RowChange
     from vecfill.result import Result
+    from vecfill.written_rows import WrittenRows
 
 _N_LISTED = 5
 
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where the job writes: the enriched file and, if they are asked for, what stands beside it."""
-
-    enriched: PathOrName
-    manifest: PathOrName | None
-    report: PathOrName | None
-    overwrite: bool
-
-    def check(self, sources: Iterable[Any]) -> None:
-        """Refuse before the work what the writers would refuse after it."""
-        from vecfill.io.targets import check_targets
-
-        places = (self.enriched, self.manifest, self.report)
-        check_targets(places, sources, overwrite=self.overwrite)
+Requests = tuple[Reading, Method, Trust, Replacement]
 
 
 @dataclass(frozen=True)
@@ -55,6 +43,8 @@ class Enrichment:
     counts: dict[str, int]
     matches: MatchReport
     notes: tuple[str, ...]
+    replaced: dict[str, RowChange] = field(default_factory=dict)
+    """Rows of the file that were replaced, by entity."""
     manifest: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,6 +56,10 @@ class Enrichment:
             "matched": self.matches.counts,
             "method": None if result is None else result.predictor.to_dict(),
             "added": [self._about(entity, word) for entity, word in self.added.items()],
+            "replaced": [
+                {**self._about(entity, change.word), **vars(change)}
+                for entity, change in self.replaced.items()
+            ],
             "abstained": [] if result is None else list(result.abstained),
             "left_out": list(self.left_out),
             "suspicious": [] if result is None else result.to_dict()["suspicious"],
@@ -81,7 +75,7 @@ class Enrichment:
         return about
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
+@takes(reading=Reading, how=Method, trust=Trust, replacement=Replacement)
 def enrich(
     embedding: PathOrName,
     table: Any,
@@ -95,12 +89,18 @@ def enrich(
     reading: Reading,
     how: Method,
     trust: Trust,
+    replacement: Replacement,
 ) -> Enrichment:
     r"""Write `output`: the file `embedding` unchanged, then a row for each entity it lacks.
 
     The file is never loaded whole: its words are scanned, the rows of matching words are read,
     and the result is the original's bytes with the imputed rows after them. The result and its
     manifest appear whole or not at all. Memory is that of the matching rows and the imputation.
+
+    `replace` is for words that have a row, but a poor one. Their entities are treated as unknown,
+    and the rows are replaced in place: True takes those that `exclude`, `min_count` and `from_rank`
+    name, ``"suspicious"`` those of `Result.suspicious` after a first run; a file or a list of
+    entities is possible too. Every other byte of the file stays.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def enrich(
         overwrite=overwrite,
         n_jobs=n_jobs,
         progress=progress,
-        requests=(reading, how, trust),
+        requests=(reading, how, trust, replacement),
     )
 
 
@@ -158,20 +158,23 @@ def enrich_requested(
     overwrite: bool,
     n_jobs: int | None,
     progress: Progress | None,
-    requests: tuple[Reading, Method, Trust],
+    requests: Requests,
 ) -> Enrichment:
     """Do what `enrich` does, with the options as request objects."""
     from vecfill.inputs.files import quiet, read_inputs
     from vecfill.provenance import Fingerprint, manifest_path
+    from vecfill.written_rows import named_entities, patches_of
 
-    reading = requests[0]
+    reading, *_, replacement = requests
+    named = named_entities(reading, replacement)
     tell = progress or quiet
     beside = manifest_path(output) if manifest else None
     outputs = Outputs(output, beside, report, overwrite)
-    outputs.check((embedding, table, reading.aliases))
-    inputs = read_inputs(embedding, table, reading, progress=tell)
-    inputs.matches.require_matches()
     files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
+    files |= {"counts": _file(reading.counts), "replace": _file(replacement.replace)}
+    outputs.check(files.values())
+    inputs = read_inputs(embedding, table, reading, unreliable=named, progress=tell)
+    inputs.matches.require_matches()
     with ExitStack() as stack:
         hashed = {
             role: stack.enter_context(
@@ -180,43 +183,71 @@ def enrich_requested(
             for role, path in files.items()
             if (manifest or report is not None) and isinstance(path, str | os.PathLike)
         }
-        result = _imputed(inputs, table, requests, n_jobs, tell)
-        rows, done = _enrichment(result, inputs, outputs)
+        result, inputs, rows = _decided(inputs, requests, n_jobs, tell)
+        patches = patches_of(embedding, result, rows, inputs, reading, replacement.blend)
+        done = _enrichment(result, inputs, rows, patches, outputs)
         about = _manifest(done, inputs, requests, hashed)
-    _write(inputs, embedding, rows, reading, outputs, done, about, tell)
+    _write(inputs, embedding, patches, reading, outputs, done, about, tell)
     return replace(done, manifest=about if manifest else {})
 
 
+def _file(value: Any) -> PathOrName | None:
+    """Return what an option holds if it is the path of a file, and not a word or a list."""
+    is_path = isinstance(value, str | os.PathLike)
+    return value if is_path and Path(value).is_file() else None
+
+
+def _decided(
+    inputs: Inputs, requests: Requests, n_jobs: int | None, tell: Progress
+) -> tuple[Result | None, Inputs, WrittenRows]:
+    """Return what was imputed from what, and which rows are to be written."""
+    from vecfill.written_rows import SUSPICIOUS, kind_of, replaceable, written_rows
+
+    asked = kind_of(requests[-1])
+    result = _imputed(inputs, requests, n_jobs, tell)
+    names = asked if isinstance(asked, tuple) else None
+    if asked == SUSPICIOUS:
+        names = () if result is None else tuple(each.entity for each in result.suspicious)
+        matches = inputs.matches.without(names, "contradicted by their neighbours")
+        inputs = replace(inputs, matches=matches)
+        if names:
+            result = _imputed(inputs, requests, n_jobs, tell)
+    own = {} if asked is None else replaceable(inputs, names)
+    return result, inputs, written_rows(result, inputs, own, asked)
+
+
 def _imputed(
-    inputs: Inputs,
-    table: Any,
-    requests: tuple[Reading, Method, Trust],
-    n_jobs: int | None,
-    tell: Progress,
+    inputs: Inputs, requests: Requests, n_jobs: int | None, tell: Progress
 ) -> Result | None:
-    reading, how, trust = requests
     if not inputs.matches.unmatched:
         return None
     from vecfill.inputs.alignment import aligned_inputs
     from vecfill.run import impute_aligned
 
-    alignment = aligned_inputs(inputs, table, reading)
-    return impute_aligned(alignment, how, trust, n_jobs=n_jobs, progress=tell)
+    _, how, trust, _ = requests
+    return impute_aligned(aligned_inputs(inputs), how, trust, n_jobs=n_jobs, progress=tell)
 
 
 def _enrichment(
-    result: Result | None, inputs: Inputs, outputs: Outputs
-) -> tuple[Embedding, Enrichment]:
-    """Return the rows to append, and what is to be said about them."""
-    rows, added, left_out = _rows_to_add(result, inputs)
-    return rows, Enrichment(
+    result: Result | None,
+    inputs: Inputs,
+    rows: WrittenRows,
+    patches: Sequence[Patch],
+    outputs: Outputs,
+) -> Enrichment:
+    """Return what is to be said about the rows that are written."""
+    change_of = {patch.word: patch.change for patch in patches}
+    return Enrichment(
         result=result,
         output=Path(outputs.enriched),
-        added=added,
-        left_out=left_out,
-        counts=_counts(result, inputs, added),
+        added=rows.added,
+        left_out=rows.left_out,
+        counts=_counts(result, inputs, rows, len(patches)),
         matches=inputs.matches,
-        notes=_notes(result, inputs, added, left_out, outputs),
+        notes=(*_notes(result, inputs, rows, outputs), *rows.notes),
+        replaced={
+            entity: change_of[word] for entity, word in rows.replaced.items() if word in change_of
+        },
     )
 
 
@@ -240,7 +271,7 @@ def _manifest(
 def _write(
     inputs: Inputs,
     embedding: PathOrName,
-    rows: Embedding,
+    patches: Sequence[Patch],
     reading: Reading,
     outputs: Outputs,
     done: Enrichment,
@@ -264,48 +295,31 @@ def _write(
         append_rows(
             embedding,
             outputs.enriched,
-            rows,
+            _rows_to_add(done, inputs),
             format=reading.format,
             member=reading.member,
             overwrite=outputs.overwrite,
             expected_sha256=inputs.sha256,
             beside=beside,
+            replaced=patches,
         )
         tell("Copying and appending", size, size)
 
 
-def _rows_to_add(
-    result: Result | None, inputs: Inputs
-) -> tuple[Embedding, dict[str, str], tuple[str, ...]]:
-    """Return the rows to append, their words by entity, and the entities that have no place."""
+def _rows_to_add(done: Enrichment, inputs: Inputs) -> Embedding:
     import numpy as np
 
     from vecfill.embedding import Embedding
-    from vecfill.errors import InputError
-    from vecfill.inputs.files import word_in_file
 
-    if result is None:
+    if done.result is None:
         known = inputs.embedding
-        return Embedding([], np.empty((0, known.n_dims), known.vectors.dtype)), {}, ()
-    added: dict[str, str] = {}
-    left_out: list[str] = []
-    owner: dict[str, str] = {}
-    for entity in result.embedding.words:
-        word = word_in_file(entity, inputs.format)
-        if word in inputs.taken:
-            left_out.append(entity)
-        elif word in owner:
-            raise InputError(
-                f"The entities {owner[word]!r} and {entity!r} would both be written as {word!r}. "
-                "Rename one of them."
-            )
-        else:
-            added[entity] = word
-            owner[word] = entity
-    return Embedding(added.values(), result.embedding[list(added)]), added, tuple(left_out)
+        return Embedding([], np.empty((0, known.n_dims), known.vectors.dtype))
+    return Embedding(done.added.values(), done.result.embedding[list(done.added)])
 
 
-def _counts(result: Result | None, inputs: Inputs, added: Mapping[str, str]) -> dict[str, int]:
+def _counts(
+    result: Result | None, inputs: Inputs, rows: WrittenRows, n_replaced: int
+) -> dict[str, int]:
     matches = inputs.matches
     n_known = len(matches.words)
     return {
@@ -314,17 +328,17 @@ def _counts(result: Result | None, inputs: Inputs, added: Mapping[str, str]) -> 
         "unknown": len(matches.matches) - n_known,
         "imputed": 0 if result is None else len(result.embedding),
         "abstained": 0 if result is None else len(result.abstained),
-        "added": len(added),
+        "added": len(rows.added),
+        "replaced": n_replaced,
         "words_before": matches.n_words,
-        "words_after": matches.n_words + len(added),
+        "words_after": matches.n_words + len(rows.added),
     }
 
 
 def _notes(
     result: Result | None,
     inputs: Inputs,
-    added: Mapping[str, str],
-    left_out: tuple[str, ...],
+    rows: WrittenRows,
     outputs: Outputs,
 ) -> tuple[str, ...]:
     from vecfill.inputs.entities import listed
@@ -334,17 +348,18 @@ def _notes(
         notes.append("Every entity has a row already; the file was copied unchanged.")
     if result is None and outputs.report is not None:
         notes.append("No page was written, because there is no imputation to report on.")
-    renamed = {entity: word for entity, word in added.items() if word != entity}
+    renamed = {entity: word for entity, word in rows.added.items() if word != entity}
     if renamed:
         entity, word = next(iter(renamed.items()))
         notes.append(
             f"White space in {len(renamed)} names was written as '_', such as {word!r} for "
             f"{entity!r}: in this format it would end the word."
         )
-    if left_out:
+    if rows.left_out:
         notes.append(
-            f"{len(left_out)} imputed entities were not written, because the file has a row of "
-            f"that very name: {listed(left_out, _N_LISTED)}. Rename them to have them added."
+            f"{len(rows.left_out)} imputed entities were not written, because the file has a row "
+            f"of that very name: {listed(rows.left_out, _N_LISTED)}. Rename them to have them "
+            "added, or replace their rows (replace=)."
         )
     return tuple(dict.fromkeys(notes))
 

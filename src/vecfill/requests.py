@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -25,7 +25,7 @@ TABLE_OPTIONS = ("key", "standardize", "categorical", "categorical_weight", "ign
 TEXT_OPTIONS = ("encoding", "separator", "header")
 EDGE_OPTIONS = ("edge_columns", "n_dims")
 DOMAIN_OPTIONS = ("kind", "names", *TABLE_OPTIONS, *TEXT_OPTIONS, *EDGE_OPTIONS)
-NAME_OPTIONS = ("match", "aliases", "exclude")
+NAME_OPTIONS = ("match", "aliases", "exclude", "min_count", "from_rank")
 RARITY_OPTIONS = ("counts",)
 FILE_OPTIONS = ("format", "member")
 
@@ -136,6 +136,14 @@ class Reading(Request):
         "count, or a column of TABLE. By default the order of EMBEDDING tells.",
         metavar="FILE|COLUMN",
     )
+    min_count: float | None = _option(
+        None, "Treat entities with a lower count than this as unknown. Needs counts.",
+        type=float, low=0.0, metavar="N",
+    )  # fmt: skip
+    from_rank: int | None = _option(
+        None, "Treat words at this row of EMBEDDING or later as unknown; the first row is 1.",
+        type=int, low=1, metavar="N",
+    )  # fmt: skip
     standardize: bool = _option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
         type=bool,
@@ -270,6 +278,31 @@ class Trust(Request):
         False, "Scale new vectors so that their lengths are distributed as the known ones'.",
         type=bool,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacement(Request):
+    """Which rows that a file has are replaced by imputed ones; by default none.
+
+    Examples
+    --------
+    >>> Replacement(replace="suspicious").asked()
+    ['replace']
+    """
+
+    replace: Any = _option(
+        None, "Replace rows in place: of entities treated as unknown (excluded), contradicted by "
+        "their neighbours (suspicious), or named in a file.", metavar="excluded|suspicious|FILE",
+    )  # fmt: skip
+    blend: float | None = _option(
+        None, "Replace a row by count/(count+K) of the old and K/(count+K) of the new vector. "
+        "Needs counts.", type=float, low=0.0, metavar="K",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.replace, Iterable) and not isinstance(self.replace, str):
+            object.__setattr__(self, "replace", tuple(self.replace))
 
 
 def takes(

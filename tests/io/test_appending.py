@@ -295,11 +295,13 @@ def test_altered_metadata_of_safetensors_fails_verification(made, tmp_path):
 @pytest.mark.parametrize("row", [b"cat 3 4", b"cat 3.5 4.5", b"cat 0.5 12"])
 def test_new_rows_used_to_be_cut_to_one_digit_after_coarse_numbers(tmp_path, row):
     from vecfill.inputs.files import read_inputs
+    from vecfill.requests import Reading
 
     (tmp_path / "a.txt").write_bytes(row + b"\n")
     append_rows(tmp_path / "a.txt", tmp_path / "b.txt", Embedding(["dog"], [[2.45, 0.125]]))
     assert (tmp_path / "b.txt").read_bytes() == row + b"\ndog 2.45 0.125\n"
-    inputs = read_inputs(tmp_path / "a.txt", {"cat": [1.0], "dog": [2.0]})
+    table = {"cat": [1.0], "dog": [2.0]}
+    inputs = read_inputs(tmp_path / "a.txt", table, Reading())
     assert any("one or two digits" in note for note in inputs.notes)
 
 

@@ -118,9 +118,10 @@ def _in_shell_words(message: str) -> str:
     """Name options as a shell does where a message speaks of Python's: `member=` is `--member`."""
     from dataclasses import fields
 
-    from vecfill.requests import Method, Reading, Trust
+    from vecfill.requests import Method, Reading, Replacement, Trust
 
-    options = "|".join(each.name for kind in (Reading, Method, Trust) for each in fields(kind))
+    kinds = (Reading, Method, Trust, Replacement)
+    options = "|".join(each.name for kind in kinds for each in fields(kind))
 
     def spelled(found: re.Match[str]) -> str:
         name, value = found[1].replace("_", "-"), found[2] or ""

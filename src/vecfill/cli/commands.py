@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from vecfill.cli import console, options
-from vecfill.requests import Method, Reading, Trust
+from vecfill.requests import Method, Reading, Replacement, Trust
 
 app = typer.Typer(
     name="vecfill",
@@ -50,7 +50,7 @@ def _program(
 
 
 @app.command()
-@options.shared(reading=Reading, how=Method, trust=Trust)
+@options.shared(reading=Reading, how=Method, trust=Trust, replacement=Replacement)
 def impute(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
@@ -61,6 +61,7 @@ def impute(
     how: Method,
     reading: Reading,
     trust: Trust,
+    replacement: Replacement,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write an HTML page about the result.")
     ] = None,
@@ -74,6 +75,7 @@ def impute(
     """Write EMBEDDING with a row for each entity it lacks.
 
     OUTPUT is EMBEDDING, byte for byte, followed by a row for each entity of TABLE that has none.
+    With --replace, poor rows of EMBEDDING are replaced in place.
     """
     from vecfill.errors import InputError
     from vecfill.file_job import enrich_requested
@@ -91,7 +93,7 @@ def impute(
             overwrite=overwrite,
             n_jobs=jobs,
             progress=progress,
-            requests=(reading, how, trust),
+            requests=(reading, how, trust, replacement),
         )
     console.notes(done.notes)
     if json:
@@ -223,20 +225,37 @@ def verify(
     ],
     format: options.FormatOption = None,  # noqa: A002
     member: options.MemberOption = None,
+    replaced: Annotated[
+        Path | None,
+        typer.Option(
+            "--replaced",
+            metavar="MANIFEST",
+            help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
+        ),
+    ] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Prove that every known row is unchanged.
 
     Both files are compared byte for byte; what ENRICHED adds is listed. Status 2 if they differ.
+    With --replaced, the rows listed in MANIFEST must have the bytes whose hashes stand there.
     """
     from dataclasses import asdict
 
     from vecfill.errors import InputError
     from vecfill.io import verify as compare
+    from vecfill.io.replacing import read_changes
 
+    told = () if replaced is None else read_changes(replaced)
     with console.Progress() as progress:
         progress("Comparing", 0, 0)
-        found = compare(original, enriched, format=format, member=member)
+        words = [each.word for each in told]
+        found = compare(original, enriched, format=format, member=member, replaced=words)
+    if found.ok and found.replaced != told:
+        raise InputError(
+            f"{replaced} does not belong to these files: the rows that it lists have other bytes "
+            "or places. Pass the manifest that was written beside the enriched file."
+        )
     if json:
         from vecfill.provenance import as_json
 
@@ -247,9 +266,7 @@ def verify(
         for what in found.not_compared:
             console.note(f"{what} was not compared")
         if found.ok:
-            console.out(f"{found.n_known:,} rows unchanged, {found.n_added:,} added")
-            for word in found.added:
-                console.out(console.plain(f"+ {word}"))
+            console.out(console.verified(found))
     if not found.ok:
         raise InputError(
             f"{enriched} does not hold every row of {original} unchanged: {found.difference} "

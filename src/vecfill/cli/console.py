@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vecfill.file_job import Enrichment
+    from vecfill.io import Verification
 
 _N_SAMPLES = 3
 _N_NEIGHBORS = 3
@@ -179,10 +180,22 @@ def summary(done: Enrichment, place: str) -> str:
             f"Check      {len(result.suspicious):,} known entities that their neighbours "
             "contradict; see --json or --report"
         )
-    lines.append(
-        f"Written    {place}: {counts['words_before']:,} words unchanged, {counts['added']:,} added"
-    )
+    n_replaced = counts["replaced"]
+    what = f"{counts['words_before'] - n_replaced:,} words unchanged, "
+    what += f"{n_replaced:,} replaced, " if n_replaced else ""
+    lines.append(f"Written    {place}: {what}{counts['added']:,} added")
     return plain("\n".join(lines))
+
+
+def verified(found: Verification) -> str:
+    """Return what a comparison of two files has shown, as lines of text."""
+    n_replaced = len(found.replaced)
+    what = f"{found.n_known - n_replaced:,} rows unchanged, "
+    what += f"{n_replaced:,} replaced, " if n_replaced else ""
+    lines = [f"{what}{found.n_added:,} added"]
+    lines += [f"~ {each.word}" for each in found.replaced]
+    lines += [f"+ {word}" for word in found.added]
+    return "\n".join(plain(line) for line in lines)
 
 
 def _quartiles(values: Any) -> list[float]:

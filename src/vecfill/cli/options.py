@@ -146,19 +146,11 @@ def _meant(name: str, value: Any) -> Any:
 
 def _excluded(values: list[str] | None) -> list[str]:
     """Return names as given, and names in files, one a line."""
-    from vecfill.errors import InputError
+    from vecfill.io.tables import read_names
 
     names: list[str] = []
     for value in values or ():
-        path = Path(value)
-        if not path.is_file():
-            names.append(value)
-            continue
-        try:
-            lines = path.read_text("utf-8-sig").splitlines()
-        except (OSError, UnicodeError) as error:
-            raise InputError(f"{value}: cannot be read as UTF-8 text: {error}.") from error
-        names += [line.strip() for line in lines if line.strip()]
+        names += read_names(value) if Path(value).is_file() else [value]
     return names
 
 

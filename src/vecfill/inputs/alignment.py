@@ -27,6 +27,7 @@ from vecfill.inputs.rarity import (
     minus_log_count,
     moves_with,
 )
+from vecfill.inputs.unreliable import without_unreliable
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
 
 MUCH_LARGER = 5
@@ -98,7 +99,7 @@ def align(
         reading.refuse_unused((), NAME_OPTIONS, why)
     if isinstance(embedding, str | os.PathLike) and matches is None:
         inputs = read_inputs(embedding, table, reading, progress=progress or quiet)
-        return aligned_inputs(inputs, table, reading)
+        return aligned_inputs(inputs)
     if isinstance(embedding, str | os.PathLike):
         raise InputError(
             "matches= needs the embedding in memory. Read its words first: "
@@ -107,6 +108,7 @@ def align(
     base = as_embedding(embedding)
     reading.refuse_unused((), FILE_OPTIONS, "the embedding is not a file")
     domain = read_domain(table, reading)
+    counts = None if reading.counts is None else read_counts(table, reading)
     if matches is None:
         matches = match_names(
             domain.entities,
@@ -115,18 +117,20 @@ def align(
             aliases=reading.aliases,
             exclude=reading.exclude,
         )
+        rows = {word: base.row(word) for word in matches.words.values()}
+        matches = without_unreliable(matches, reading, counts=counts, rows=rows)
     found = aligned(domain, base, matches)
-    if reading.counts is not None:
-        return with_counts(found, read_counts(table, reading))
+    if counts is not None:
+        return with_counts(found, counts)
     rows = {word: base.row(word) for word in matches.words.values()}
     return with_order(found, rows, vocabulary_of(base))
 
 
-def aligned_inputs(inputs: Inputs, table: Any, reading: Reading) -> Alignment:
+def aligned_inputs(inputs: Inputs) -> Alignment:
     """Return what was read from files, brought together."""
     found = aligned(inputs.domain, inputs.embedding, inputs.matches)
-    if reading.counts is not None:
-        return with_counts(found, read_counts(table, reading))
+    if inputs.counts is not None:
+        return with_counts(found, inputs.counts)
     return with_order(found, inputs.rows, inputs.vocabulary)
 
 

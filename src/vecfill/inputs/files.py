@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from vecfill.inputs.domain import Domain, as_domain
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
+from vecfill.inputs.unreliable import without_unreliable
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -48,6 +49,8 @@ class Inputs:
     """The size of the embedding file on disk, in bytes."""
     vocabulary: VocabularyMeans
     """Mean vectors of the whole file by rank."""
+    counts: dict[str, float] | None = None
+    """How often entities were counted, if that was told."""
 
     @property
     def n_words(self) -> int:
@@ -61,13 +64,22 @@ class Inputs:
 
 
 def read_inputs(
-    embedding: PathOrName, table: Any, reading: Reading, *, progress: Progress | None = None
+    embedding: PathOrName,
+    table: Any,
+    reading: Reading,
+    *,
+    unreliable: Collection[str] = (),
+    progress: Progress | None = None,
 ) -> Inputs:
-    """Read the domain; match its names and read their rows in one pass over the embedding."""
+    """Read the domain; match its names and read their rows in one pass over the embedding.
+
+    Entities that are `unreliable` are treated as unknown; which word they have is kept.
+    """
     tell = progress or quiet
     with Scan(embedding, format=reading.format, member=reading.member) as scan:
         tell("Reading the domain", 0, 0)
         domain = read_domain(table, reading)
+        counts = None if reading.counts is None else read_counts(table, reading)
         search = NameSearch(
             domain.entities,
             level=reading.match,
@@ -87,7 +99,9 @@ def read_inputs(
             candidates.add(batch, search.offer(batch.words))
             tell("Scanning words", batch.first_row + len(batch.words), 0)
     tell("Reading known rows", 0, 0)
-    matches = search.report()
+    matches = without_unreliable(
+        search.report(), reading, counts=counts, rows=candidates.rows, named=unreliable
+    )
     known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
     rows = {word: candidates.rows[word] for word in known.words}
     return Inputs(
@@ -100,6 +114,7 @@ def read_inputs(
         scan.sha256,
         scan.size,
         sample.means(n_words=matches.n_words),
+        counts,
     )
 
 

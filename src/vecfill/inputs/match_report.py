@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from vecfill.errors import InputError
@@ -56,6 +57,10 @@ class MatchReport:
     missing_aliases: tuple[tuple[str, str], ...] = ()
     unused_names: tuple[str, ...] = ()
     near_misses: tuple[tuple[str, str], ...] = ()
+    set_aside: tuple[tuple[str, str], ...] = ()
+    """Entities that are treated as unknown although they have a word, with that word."""
+    remarks: tuple[str, ...] = ()
+    """Why entities were set aside, in sentences."""
 
     @property
     def words(self) -> dict[str, str]:
@@ -102,12 +107,44 @@ class MatchReport:
                 f"{len(self.unused_names):,} names have an alias or are excluded, but are no "
                 f"entities: {listed(self.unused_names)}."
             )
-        return tuple(notes)
+        return (*notes, *self.remarks)
+
+    def without(self, entities: Collection[str], why: str) -> MatchReport:
+        """Return the same matches, with those of some entities set aside.
+
+        Examples
+        --------
+        >>> report = MatchReport((Match("IBM", "ibm", "case"),), "case", 9)
+        >>> report.without(["IBM"], "too rare").notes
+        ('Treated as unknown: 1 of 1 matched entities, too rare.',)
+        """
+        chosen = {name: word for name, word in self.words.items() if name in set(entities)}
+        if not chosen:
+            return self
+        matches = tuple(
+            replace(each, word=None, how="excluded") if each.entity in chosen else each
+            for each in self.matches
+        )
+        return replace(
+            self,
+            matches=matches,
+            set_aside=(*self.set_aside, *chosen.items()),
+            remarks=(
+                *self.remarks,
+                f"Treated as unknown: {len(chosen):,} of {len(self.words):,} matched entities, "
+                f"{why}.",
+            ),
+        )
 
     def require_matches(self) -> None:
         """Refuse if no entity has a word, with the nearest misses and what to try."""
         if any(match.word is not None for match in self.matches):
             return
+        if self.set_aside:
+            raise InputError(
+                f"No known entity is left to learn from. {' '.join(self.remarks)} Lower min_count, "
+                "raise from_rank, or name fewer entities."
+            )
         near = "; ".join(
             f"{entity!r} is near the word {word!r}" for entity, word in self.near_misses
         )
@@ -139,6 +176,7 @@ class MatchReport:
             "missing_aliases": [list(pair) for pair in self.missing_aliases],
             "unused_names": list(self.unused_names),
             "near_misses": [list(pair) for pair in self.near_misses],
+            "set_aside": dict(self.set_aside),
             "notes": list(self.notes),
         }
 

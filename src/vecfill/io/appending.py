@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from vecfill.io.atomic import OutputFile, atomic_outputs
 from vecfill.io.batches import RowReader, WantedWords, check_finite, shown
 from vecfill.io.codec import Codec
 from vecfill.io.codecs import codec_of
+from vecfill.io.patching import Patch, Patching
 from vecfill.io.sources import Source
 from vecfill.io.writing import compressing
 
@@ -29,6 +30,7 @@ def append_rows(
     overwrite: bool = False,
     beside: Mapping[Path, bytes] | None = None,
     expected_sha256: str | None = None,
+    replaced: Sequence[Patch] = (),
 ) -> None:
     r"""Write `target`: the rows of `original`, bytes unchanged, followed by the rows of `added`.
 
@@ -54,6 +56,9 @@ def append_rows(
     expected_sha256
         The hash that a `Scan` of the original found, which saw none of the words to add. Then the
         rows are not checked again; a file that has another hash by now is refused.
+    replaced
+        Rows of the original that are exchanged for others on the way: what
+        `vecfill.io.replacing.row_patches` found. By default no row changes.
 
     Examples
     --------
@@ -76,7 +81,7 @@ def append_rows(
             for other, content in zip(others, more.values(), strict=True):
                 other.write(content)
             with compressing(file, target) as out:
-                _write(codec, rows, added, file, out, expected_sha256)
+                _write(codec, rows, added, replaced, (file, out), expected_sha256)
             source.check_unchanged()
 
 
@@ -84,19 +89,21 @@ def _write(
     codec: Codec[Any],
     rows: RowReader,
     added: Embedding,
-    file: OutputFile,
-    out: Any,
+    replaced: Sequence[Patch],
+    outputs: tuple[OutputFile, Any],
     expected_sha256: str | None,
 ) -> None:
-    source = rows.source
+    source, (file, out) = rows.source, outputs
     with Sha256(source.path, source.size) as sha256:
         # What was checked in an earlier pass is only hashed and copied in this one.
         on_disk = None if expected_sha256 is None else sha256
         if codec.copies_rows:
-            _copy_and_append(codec, rows, added, file, out, on_disk)
+            _copy_and_append(codec, rows, added, file, out, on_disk, replaced)
         else:
             if expected_sha256 is None:
                 _scan(rows, added)
+            if replaced:
+                codec.exchange(rows, {each.row - 1: each.new for each in replaced})
             codec.rewrite(rows, added, out)
         if expected_sha256 is not None:
             _refuse_other_content(source, sha256.result(), expected_sha256)
@@ -149,16 +156,19 @@ def _copy_and_append(
     file: OutputFile,
     out: Any,
     on_disk: Aside | None,
+    replaced: Sequence[Patch],
 ) -> None:
     """Copy rows while they are checked, in one pass over the original, and add rows after them."""
     start, n_skipped = codec.new_start(rows, len(added))
     out.write(start)
     to_skip = n_skipped
+    patching = Patching(replaced)
 
     def copy(block: memoryview) -> None:
         nonlocal to_skip
-        out.write(block[to_skip:])
-        to_skip -= min(to_skip, len(block))
+        for piece in patching.pieces(block):
+            out.write(piece[to_skip:])
+            to_skip -= min(to_skip, len(piece))
         file.start_writing_back()
 
     with Aside(copy) as copying:

@@ -13,6 +13,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
@@ -80,6 +81,7 @@ class ArrayRows:
     def __init__(self, source: Source, arrays: ArrayFile) -> None:
         self.source = source
         self.arrays = arrays
+        self.exchanged: Mapping[int, bytes] = MappingProxyType({})
         self.notes: list[str] = []
         self.provenance = arrays.metadata
         for name in ("vectors", "words"):
@@ -181,7 +183,18 @@ class ArrayRows:
     def vector_bytes(self) -> Iterator[bytes]:
         """Return the bytes of all vectors, some rows at a time."""
         n_block = max(1, _BLOCK_BYTES // (self.dtype.itemsize * self.n_dims))
-        return self._blocks("vectors", n_block, self.n_rows)
+        blocks = self._blocks("vectors", n_block, self.n_rows)
+        return self._with_exchanged(blocks, n_block) if self.exchanged else blocks
+
+    def _with_exchanged(self, blocks: Iterator[bytes], n_block: int) -> Iterator[bytes]:
+        row_bytes = self.dtype.itemsize * self.n_dims
+        for number, block in enumerate(blocks):
+            changed = bytearray(block)
+            for row, content in self.exchanged.items():
+                if row // n_block == number:
+                    start = row % n_block * row_bytes
+                    changed[start : start + row_bytes] = content
+            yield bytes(changed)
 
     def batches(self, *, whole: bool = False) -> Iterator[Batch]:
         """Hand out the rows."""
@@ -230,6 +243,10 @@ class ArrayCodec(Codec[ArrayRows]):
         vectors = Tensor(rows.dtype, shape, chain(rows.vector_bytes(), [more]))
         words = rows.raw_words() + [encoded(word) for word in added.words]
         self.store(out, _named(words, vectors), rows.provenance)
+
+    def exchange(self, rows: ArrayRows, contents: Mapping[int, bytes]) -> None:
+        """Let a reader hand out other vectors in some rows."""
+        rows.exchanged = contents
 
     def difference(self, old: ArrayRows, new: ArrayRows) -> Difference | None:
         """Compare words, the bits of their vectors, and the metadata."""

@@ -51,6 +51,8 @@ class Batch:
     take: Callable[[Offsets], FloatArray]
     is_finite: NDArray[np.bool_]
     offset: int = 0
+    row_ends: Offsets | None = None
+    """Where rows end in `buffer`, in formats whose rows are words and numbers in one run."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -68,6 +70,12 @@ class Batch:
     def word(self, row: int) -> bytes:
         """Return the word of one row, as bytes."""
         return self.buffer[self.starts[row] : self.ends[row]].tobytes()
+
+    def row(self, row: int) -> bytes:
+        """Return the bytes of a row: word and numbers as they stand, or else its vector."""
+        if self.row_ends is not None:
+            return self.buffer[self.starts[row] : self.row_ends[row]].tobytes()
+        return self.take(np.array([row], dtype=np.int64)).tobytes()
 
     def words(self) -> list[str]:
         """Return all words as strings."""

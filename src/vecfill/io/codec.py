@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from vecfill.embedding import Embedding
+from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import RowReader
+from vecfill.io.batches import RowReader, WantedWords
 from vecfill.io.sources import Source
 
 Rows = TypeVar("Rows", bound=RowReader)
@@ -23,6 +23,15 @@ class Difference(NamedTuple):
     text: str
     word: str | None = None
     offset: int | None = None
+
+
+class Spot(NamedTuple):
+    """Where the first row of a word stands: its number from 0, its place, its bytes."""
+
+    word: bytes
+    row: int
+    offset: int
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -113,4 +122,26 @@ class Codec(ABC, Generic[Rows]):
 
     def rewrite(self, rows: Rows, added: Embedding, out: Any) -> None:
         """Write the rows of the original and then those of `added`."""
+        raise NotImplementedError
+
+    def spots(self, rows: Rows, wanted: WantedWords) -> list[Spot]:
+        """Return the first row of each wanted word that the file has, in its order."""
+        found: dict[bytes, Spot] = {}
+        n_rows = 0
+        for batch in rows.batches():
+            places, words = wanted.found_in(batch)
+            for place, word in zip(places.tolist(), words, strict=True):
+                if word not in found:
+                    offset = batch.offset + int(batch.starts[place])
+                    found[word] = Spot(word, n_rows + place, offset, batch.row(place))
+            n_rows += len(batch)
+        return list(found.values())
+
+    def new_contents(self, rows: Rows, spots: Sequence[Spot], vectors: FloatArray) -> list[bytes]:
+        """Return the bytes of some rows with other vectors, in the file's own precision."""
+        del spots
+        return [vector.tobytes() for vector in vectors.astype(rows.dtype)]
+
+    def exchange(self, rows: Rows, contents: Mapping[int, bytes]) -> None:
+        """Let a reader hand out other vectors in some rows; for formats that are written anew."""
         raise NotImplementedError

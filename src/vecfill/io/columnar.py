@@ -75,6 +75,7 @@ class ColumnarRows(ABC):
     def __init__(self, source: Source, dtype: np.dtype[Any] | None = None) -> None:
         self.source = source
         self.notes: list[str] = []
+        self.exchanged: Mapping[int, bytes] = MappingProxyType({})
         self.provenance: Mapping[str, str] = MappingProxyType({})
         with refusing(source, self.kind):
             self.schema = self._read_schema()
@@ -98,7 +99,10 @@ class ColumnarRows(ABC):
     def tables(self) -> Iterator[pa.RecordBatch]:
         """Hand out the file's own record batches, all columns."""
         with refusing(self.source, self.kind):
-            yield from self._record_batches()
+            first = 0
+            for table in self._record_batches():
+                yield with_exchanged(self, table, first) if self.exchanged else table
+                first += table.num_rows
 
     def _choose_columns(self, schema: pa.Schema) -> Columns:
         names: list[str] = list(schema.names)
@@ -264,6 +268,10 @@ class ColumnarCodec(Codec[ColumnarRows]):
         """Write the record batches again, all columns, and then the rows to add."""
         self.write_tables(out, _with_more(rows, added), rows.schema)
 
+    def exchange(self, rows: ColumnarRows, contents: Mapping[int, bytes]) -> None:
+        """Let a reader hand out other vectors in some rows."""
+        rows.exchanged = contents
+
     def difference(self, old: ColumnarRows, new: ColumnarRows) -> Difference | None:
         """Compare all columns, bit for bit."""
         with refusing(new.source, self.name):
@@ -350,3 +358,20 @@ def as_record_batch(
                 nulls = pa.DictionaryArray.from_arrays(nulls.indices, values.dictionary)
             arrays.append(nulls)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def with_exchanged(rows: ColumnarRows, table: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Return a record batch with other vectors in some rows; every other cell keeps its bits."""
+    found = [row for row in rows.exchanged if first <= row < first + table.num_rows]
+    if not found:
+        return table
+    contents = b"".join(rows.exchanged[row] for row in found)
+    vectors = np.frombuffer(contents, rows.dtype).reshape(-1, rows.n_dims)
+    more = as_record_batch([b""] * len(found), vectors, rows.schema, rows.columns, table)
+    order = np.arange(table.num_rows)
+    order[np.array(found) - first] = table.num_rows + np.arange(len(found))
+    columns: list[Any] = []
+    for name, column, other in zip(rows.schema.names, table.columns, more.columns, strict=True):
+        is_ours = name in rows.columns.numbers
+        columns.append(pa.concat_arrays([column, other]).take(order) if is_ours else column)
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -7,7 +7,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,15 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from vecfill.embedding import Embedding
+from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import encoded, in_blocks, shown
-from vecfill.io.codec import Codec, Difference
+from vecfill.io.batches import WantedWords, encoded, in_blocks, shown
+from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.columnar import WORD, ColumnarRows, refusing
 from vecfill.io.comparing import difference_of_tables
 from vecfill.io.lines import BOM, needs_float64, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
+from vecfill.io.records import Record, fields_of, records_of, unquoted
 from vecfill.io.sources import Source
 
 
@@ -109,6 +110,25 @@ class DelimitedRows(ColumnarRows):
                 )
         raise self.source.refuse(f"column {name!r} cannot be read as numbers. Save it again.")
 
+    @property
+    def place_of_word(self) -> int:
+        """Which column holds the words, from 0; all others hold numbers."""
+        return self.schema.names.index(self.columns.word)
+
+    def records(self, stream: Any) -> Iterator[Record]:
+        """Return the records of the content, without the header, and their places."""
+        return records_of(stream, self.delimiter, self._n_header_lines)
+
+    def cells(self, record: bytes) -> list[bytes]:
+        """Return the cells of a record as they are written."""
+        found = fields_of(record, self.delimiter)
+        if found is None or len(found) != len(self.schema.names):
+            raise self.source.refuse(
+                f"the record {shown(record)} cannot be cut into {len(self.schema.names)} cells. "
+                "Correct its quotes."
+            )
+        return found
+
 
 class CsvRows(DelimitedRows):
     """The rows of a CSV file."""
@@ -167,6 +187,33 @@ class _Delimited(Codec[DelimitedRows]):
                 f"that is {first!r}. Move {rows.columns.word!r} to the front."
             )
         yield from _rows_as_csv(added, rows.delimiter, newline)
+
+    def spots(self, rows: DelimitedRows, wanted: WantedWords) -> list[Spot]:
+        """Return the first records of words; Arrow parses them but does not tell their places."""
+        spot_of = {spot.row: spot for spot in super().spots(rows, wanted)}
+        found: list[Spot] = []
+        with rows.source.stream() as stream:
+            for row, record in enumerate(rows.records(stream)):
+                if row in spot_of:
+                    word = spot_of[row].word
+                    if unquoted(rows.cells(record.content)[rows.place_of_word]) != word:
+                        raise rows.source.refuse(
+                            f"it cannot be told where row {row + 1}, {shown(word)}, stands. "
+                            "Put quotes around cells that hold quotes, and save it again."
+                        )
+                    found.append(Spot(word, row, *record))
+        return found
+
+    def new_contents(
+        self, rows: DelimitedRows, spots: Sequence[Spot], vectors: FloatArray
+    ) -> list[bytes]:
+        """Return records with other numbers; the cell of the word stays as it is written."""
+        contents: list[bytes] = []
+        for spot, text in zip(spots, shortest_texts(vectors).to_pylist(), strict=True):
+            cells = text.encode("ascii").split(b" ")
+            cells.insert(rows.place_of_word, rows.cells(spot.content)[rows.place_of_word])
+            contents.append(rows.delimiter.join(cells))
+        return contents
 
     def difference(self, old: DelimitedRows, new: DelimitedRows) -> Difference | None:
         """Compare the names of columns and the text of all cells."""

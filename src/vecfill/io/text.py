@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.io.batches import WHITE, encoded, in_blocks, shown
-from vecfill.io.codec import Codec, Difference
+from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
 from vecfill.io.lines import TextStyle, has_header, needs_float64, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
@@ -80,6 +80,16 @@ class _Text(Codec[TextRows]):
         if not rows.ends_with_newline:
             yield rows.style.newline
         yield from rows_as_text(added, rows.style)
+
+    def new_contents(
+        self, rows: TextRows, spots: Sequence[Spot], vectors: FloatArray
+    ) -> list[bytes]:
+        """Return lines in the style of the file; white space at their ends stays as it is."""
+        texts = _numbers_as_text(vectors, rows.style)
+        return [
+            spot.content[: len(spot.word) + 1] + text
+            for spot, text in zip(spots, texts, strict=True)
+        ]
 
     def difference(self, old: TextRows, new: TextRows) -> Difference | None:
         """Compare the bytes of the rows."""

@@ -130,7 +130,7 @@ class TextRows:
             vectors, word_ends = self._parsed(window, starts[rest], ends[rest], lines[rest])
             done = slice(n_sure, n_sure + len(vectors))
             self._check_words(window, starts[done], word_ends, lines[done])
-            yield _batch(window, starts[done], word_ends, vectors.__getitem__)
+            yield _batch(window, starts[done], word_ends, ends[done], vectors.__getitem__)
             n_sure += len(vectors)
 
     def _checked(
@@ -146,7 +146,7 @@ class TextRows:
                 done += len(vectors)
             return taken
 
-        return _batch(window, starts, word_ends, take)
+        return _batch(window, starts, word_ends, ends, take)
 
     @property
     def _parsed_dtype(self) -> type[np.float32] | type[np.float64]:
@@ -242,10 +242,14 @@ class TextRows:
 
 
 def _batch(
-    window: Window, starts: Offsets, ends: Offsets, take: Callable[[Offsets], FloatArray]
+    window: Window,
+    starts: Offsets,
+    word_ends: Offsets,
+    ends: Offsets,
+    take: Callable[[Offsets], FloatArray],
 ) -> Batch:
     is_finite = np.ones(len(starts), dtype=np.bool_)
-    return Batch(window.buffer, starts, ends, take, is_finite, window.offset)
+    return Batch(window.buffer, starts, word_ends, take, is_finite, window.offset, ends)
 
 
 @compiled

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vecfill.embedding import printable
@@ -14,6 +15,8 @@ from vecfill.io.aside import sha256_of
 from vecfill.io.batches import RowReader, WantedWords, decoded
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.codecs import codec_of
+from vecfill.io.patching import Patch, RowChange
+from vecfill.io.replacing import reader_undone, undone
 from vecfill.io.sources import Source
 
 
@@ -36,6 +39,8 @@ class Verification:
     offset: int | None = None
     not_compared: tuple[str, ...] = ()
     """What the original holds beside its rows that was not looked at."""
+    replaced: tuple[RowChange, ...] = ()
+    """The rows that were named as replaced, in the order of their names."""
 
 
 def verify(
@@ -44,6 +49,7 @@ def verify(
     *,
     format: str | None = None,  # noqa: A002
     member: str | None = None,
+    replaced: Iterable[str] = (),
 ) -> Verification:
     r"""Compare the known rows of two files byte for byte, in bounded memory.
 
@@ -52,6 +58,10 @@ def verify(
     with them. Of safetensors and `.npz` files words, vectors and metadata are compared;
     `not_compared` names other arrays. An added row must have a word of its own. Both files are
     also checked as `read_embedding` does. The header of word2vec files is read and not compared.
+
+    With `replaced`, words whose first rows were exchanged for others, exactly those rows must
+    differ: they are put back, and what then stands in the enriched file is compared as above.
+    `Verification.replaced` has the hashes of their bytes before and after.
 
     Examples
     --------
@@ -74,7 +84,8 @@ def verify(
         with ThreadPoolExecutor(2) as pool:
             hashes = [pool.submit(sha256_of, each.path) for each in (old, new)]
             rows = codec.reader(old)
-            difference = _first_difference(codec, rows, codec.reader(new))
+            patches, difference = undone(codec, old, new, replaced)
+            difference = difference or _first_difference(codec, rows, new, patches)
             n_known = sum(len(batch) for batch in codec.reader(old).batches())
             added = _words_after(codec.reader(new), n_known)
             difference = difference or _second_rows(codec.reader(old), added)
@@ -93,10 +104,22 @@ def verify(
         word,
         offset,
         codec.not_compared(rows),
+        tuple(_change(each) for each in patches),
     )
 
 
-def _first_difference(codec: Codec[Any], old: RowReader, new: RowReader) -> Difference | None:
+def _first_difference(
+    codec: Codec[Any], old: RowReader, changed: Source, patches: list[Patch]
+) -> Difference | None:
+    new = reader_undone(codec, changed, patches) if patches else codec.reader(changed)
+    try:
+        return _difference(codec, old, new)
+    finally:
+        if new.source is not changed:
+            new.source.close()
+
+
+def _difference(codec: Codec[Any], old: RowReader, new: RowReader) -> Difference | None:
     if old.n_dims != new.n_dims:
         return Difference(
             f"{old.source} has {old.n_dims} dimensions, {new.source} has {new.n_dims}."
@@ -124,3 +147,7 @@ def _words_after(reader: RowReader, n_known: int) -> tuple[str, ...]:
             words += [decoded(word) for word in batch.raw_words(range(first, len(batch)))]
         n_seen += len(batch)
     return tuple(words)
+
+
+def _change(undoing: Patch) -> RowChange:
+    return replace(undoing, old=undoing.new, new=undoing.old).change

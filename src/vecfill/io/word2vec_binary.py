@@ -7,7 +7,7 @@ appended in the file's own way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +18,7 @@ from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
-from vecfill.io.codec import Codec, Difference
+from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
 from vecfill.io.lines import BOM, n_trailing_numbers
 from vecfill.io.sources import Source
@@ -141,7 +141,8 @@ class BinaryRows:
             gather(window.buffer, places[rows], taken)
             return taken.view(_SINGLE)
 
-        return Batch(window.buffer, starts, ends, take, is_finite, window.offset)
+        row_ends = places + 4 * self.n_dims
+        return Batch(window.buffer, starts, ends, take, is_finite, window.offset, row_ends)
 
     def _bad_word(self, status: int, offset: int, row: int) -> FormatError:
         what = (
@@ -236,6 +237,16 @@ class Word2vecBinary(Codec[BinaryRows]):
         if rows.has_newlines and not rows.ends_with_newline:
             yield b"\n"
         yield from rows_as_bytes(added, newlines=rows.has_newlines)
+
+    def new_contents(
+        self, rows: BinaryRows, spots: Sequence[Spot], vectors: FloatArray
+    ) -> list[bytes]:
+        """Return words and numbers, in the length they had."""
+        del rows
+        single = np.ascontiguousarray(vectors, dtype=_SINGLE)
+        return [
+            spot.word + b" " + vector.tobytes() for spot, vector in zip(spots, single, strict=True)
+        ]
 
     def difference(self, old: BinaryRows, new: BinaryRows) -> Difference | None:
         """Compare the bytes of the rows."""
