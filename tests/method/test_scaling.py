@@ -28,7 +28,7 @@ ways = pytest.mark.parametrize(
     [
         {},
         {"metric": "cosine"},
-        {"weights": "nnls"},
+        {"weight_rule": "nnls"},
         {"solver": "power"},
         {"metric": "precomputed"},
         {"is_sparse": True},

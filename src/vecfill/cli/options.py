@@ -146,7 +146,7 @@ def _meant(name: str, value: Any) -> Any:
 
 def _excluded(values: list[str] | None) -> list[str]:
     """Return names as given, and names in files, one a line."""
-    from vecfill.io.tables import read_names
+    from vecfill.io.names import read_names
 
     names: list[str] = []
     for value in values or ():

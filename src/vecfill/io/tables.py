@@ -128,24 +128,6 @@ def read_pairs(path: str | PathLike[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def read_names(path: str | PathLike[str]) -> list[str]:
-    r"""Read a file of names, one per line; blank lines are skipped.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "names.txt"
-    >>> _ = path.write_text("Oslo\n\nBern\n")
-    >>> read_names(path)
-    ['Oslo', 'Bern']
-    """
-    try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}.") from error
-    return [line.strip() for line in lines if line.strip()]
-
-
 def _whole_file(path: Path) -> bytes:
     try:
         # Asked before reading: a pipe or a device could be read without end.
