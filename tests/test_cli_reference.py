@@ -36,4 +36,16 @@ def test_every_argument_and_option_says_what_it_is():
     # A sentence, not a hint: newcomers read it here first.
     short = [row for row in rows if len(row.rsplit(" | ", 1)[1].rstrip(" |").split()) < 4]
     assert short == []
-    assert COMMANDS == ["impute", "evaluate", "explain", "match", "verify", "convert", "demo"]
+    assert COMMANDS == [
+        "impute",
+        "evaluate",
+        "explain",
+        "match",
+        "tokens",
+        "status",
+        "add",
+        "inspect",
+        "verify",
+        "convert",
+        "demo",
+    ]

@@ -103,7 +103,7 @@ def test_when_every_entity_is_known_the_file_is_copied_unchanged(world):
 @pytest.mark.parametrize("n_known", [1, 2])
 def test_very_few_known_entities_need_the_paper_or_force(world, n_known):
     table = world.write_table("few.csv", [*world.towns[:n_known], "x", "y", "z"], world.places)
-    with pytest.raises(vf.InputError, match=r"--method paper"):
+    with pytest.raises(vf.InputError, match=r"method=.paper."):
         enriched(world, table=table, method="auto")
     assert enriched(world, table=table, method="auto", force=True).counts["added"] == 3
     assert enriched(world, table=table, overwrite=True).counts["added"] == 3
@@ -171,19 +171,18 @@ def test_an_existing_manifest_is_refused_before_the_work(world):
     assert "new.vec" not in world.names()
 
 
-def test_a_report_is_taken_back_if_the_result_cannot_be_written(world, monkeypatch):
-    def report(result, path, **_):
-        path.write_text("page")
-
+def test_a_page_appears_with_its_result_or_not_at_all(world, monkeypatch):
     def fail(*_, **__):
-        raise vf.InputError("no")
+        raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("vecfill.views.report.write_report", report)
-    monkeypatch.setattr("vecfill.io.append_rows", fail)
     before = world.names()
-    with pytest.raises(vf.InputError, match="no"):
+    monkeypatch.setattr("vecfill.io.atomic._publish", fail)
+    with pytest.raises(vf.InputError, match="cannot be written"):
         enriched(world, report=world.folder / "page.html")
     assert world.names() == before
+    monkeypatch.undo()
+    enriched(world, report=world.folder / "page.html")
+    assert world.names() == before | {"page.html", "new.vec", "new.vec.manifest.json"}
 
 
 def test_the_same_call_gives_the_same_bytes_at_any_number_of_jobs(world):

@@ -215,7 +215,7 @@ def test_bad_arrays_are_refused_by_place(X, Y, words):
         ({"solver": "cg"}, "solver='cg'"),
         ({"metric": "manhattan"}, "metric='manhattan'"),
         ({"ridge": -1}, "ridge=-1 is out of range"),
-        ({"weight_floor": np.nan}, "weight_floor=nan is not a number"),
+        ({"weight_floor": np.nan}, "weight_floor=nan is not a finite number"),
         ({"tol": 0, "solver": "power"}, "tol=0 is out of range. Use a number above 0"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"self_weight": 1.0}, "self_weight=1.0 is out of range"),

@@ -101,7 +101,7 @@ def test_a_shuffled_domain_is_refused_unless_forced(towns):
         index=table.index,
         columns=table.columns,
     )
-    with pytest.raises(vf.NoSignalError, match=r"no signal.*--force"):
+    with pytest.raises(vf.NoSignalError, match=r"no signal.*force=True"):
         vf.impute(shuffled, embedding)
     assert len(vf.impute(shuffled, embedding, force=True).embedding) == 20
 
@@ -209,7 +209,7 @@ def test_a_result_is_shown_in_a_few_lines(result):
         assert len(shown) < 1000
     assert "20 entities imputed from 60 known ones" in repr(result)
     assert "<table>" in result._repr_html_()
-    assert "Confidence" in result.confidence._repr_html_()
+    assert "share kept" in result.confidence._repr_html_()
 
 
 def test_the_seed_and_the_level_are_honoured(towns, result):

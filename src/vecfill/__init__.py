@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vecfill.file_job import enrich
 
 if TYPE_CHECKING:
+    from vecfill.distributed.job import impute_dataset
     from vecfill.embedding import Embedding
     from vecfill.errors import (
         ConvergenceWarning,
@@ -28,11 +29,30 @@ if TYPE_CHECKING:
         OptionError,
         VecfillError,
     )
+    from vecfill.exchange.duckdb import fill_duckdb
+    from vecfill.exchange.gensim import to_gensim
+    from vecfill.exchange.huggingface.adding import add_tokens
+    from vecfill.exchange.huggingface.folder import read_model
+    from vecfill.exchange.huggingface.imputing import impute_tokens
+    from vecfill.exchange.huggingface.pieces import word_pieces
+    from vecfill.exchange.huggingface.verifying import verify_model
+    from vecfill.exchange.lancedb import fill_lancedb
+    from vecfill.exchange.postgres import fill_postgres
+    from vecfill.exchange.qdrant import fill_qdrant
+    from vecfill.exchange.spacy import to_spacy
+    from vecfill.exchange.tables import to_pandas
+    from vecfill.exchange.torch import to_torch
     from vecfill.imputer import LatentSemanticImputer
+    from vecfill.inputs.domain import as_domain
+    from vecfill.inputs.sources import edges
+    from vecfill.inputs.text import text
     from vecfill.io import read_embedding, write_embedding
+    from vecfill.living import LivingModel, load
     from vecfill.model.predictors import LatentSemantic
+    from vecfill.progress import ProgressBar
     from vecfill.result import Result
     from vecfill.run import evaluate, impute
+    from vecfill.table_job import fill_table
     from vecfill.views.report import write_report
 
 __version__ = "0.1.0"
@@ -44,15 +64,36 @@ __all__ = [
     "InputError",
     "LatentSemantic",
     "LatentSemanticImputer",
+    "LivingModel",
     "MissingExtraError",
     "NoSignalError",
     "OptionError",
+    "ProgressBar",
     "Result",
     "VecfillError",
+    "add_tokens",
+    "as_domain",
+    "edges",
     "enrich",
     "evaluate",
+    "fill_duckdb",
+    "fill_lancedb",
+    "fill_postgres",
+    "fill_qdrant",
+    "fill_table",
     "impute",
+    "impute_dataset",
+    "impute_tokens",
+    "load",
     "read_embedding",
+    "read_model",
+    "text",
+    "to_gensim",
+    "to_pandas",
+    "to_spacy",
+    "to_torch",
+    "verify_model",
+    "word_pieces",
     "write_embedding",
     "write_report",
 ]
@@ -65,21 +106,43 @@ _HOMES = {
     "FormatError": "vecfill.errors",
     "InputError": "vecfill.errors",
     "LatentSemanticImputer": "vecfill.imputer",
+    "LivingModel": "vecfill.living",
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
     "LatentSemantic": "vecfill.model.predictors",
     "OptionError": "vecfill.errors",
+    "ProgressBar": "vecfill.progress",
     "Result": "vecfill.result",
+    "as_domain": "vecfill.inputs.domain",
+    "edges": "vecfill.inputs.sources",
+    "add_tokens": "vecfill.exchange.huggingface.adding",
     "evaluate": "vecfill.run",
+    "fill_duckdb": "vecfill.exchange.duckdb",
+    "fill_lancedb": "vecfill.exchange.lancedb",
+    "fill_postgres": "vecfill.exchange.postgres",
+    "fill_qdrant": "vecfill.exchange.qdrant",
+    "fill_table": "vecfill.table_job",
     "impute": "vecfill.run",
+    "impute_dataset": "vecfill.distributed.job",
+    "impute_tokens": "vecfill.exchange.huggingface.imputing",
+    "load": "vecfill.living",
     "read_embedding": "vecfill.io",
+    "text": "vecfill.inputs.text",
+    "to_gensim": "vecfill.exchange.gensim",
+    "to_pandas": "vecfill.exchange.tables",
+    "to_spacy": "vecfill.exchange.spacy",
+    "to_torch": "vecfill.exchange.torch",
+    "read_model": "vecfill.exchange.huggingface.folder",
+    "verify_model": "vecfill.exchange.huggingface.verifying",
+    "word_pieces": "vecfill.exchange.huggingface.pieces",
     "write_embedding": "vecfill.io",
     "write_report": "vecfill.views.report",
 }
 _MODULES = (
-    "embedding", "errors", "imputer", "inputs", "io", "method", "model", "requests", "run", "trust",
-    "views",
+    "distributed", "embedding", "errors", "exchange",
+    "imputer", "inputs", "io", "method", "model", "requests",
+    "run", "trust", "views",
 )  # fmt: skip
 
 

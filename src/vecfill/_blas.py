@@ -31,3 +31,16 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _blas().limit(limits=1, user_api="blas"):
         yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS and OpenMP to one thread: for many small calls, threads cost more than they save.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     pass
+    """
+    with _blas().limit(limits=1):
+        yield

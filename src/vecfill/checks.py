@@ -86,18 +86,50 @@ def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None
     )
 
 
-def _refuse_bad_indices(X: Any) -> None:
-    """Refuse a sparse matrix that points outside of itself: compiled code would follow it there."""
+def sound_csr(X: Any, name: str) -> csr_array:
+    """Return a sparse matrix as rows; refuse one that points outside of itself.
+
+    SciPy believes the indices it is given, and compiled code would follow them out of the matrix.
+
+    Examples
+    --------
+    >>> matrix = csr_array(np.eye(2))
+    >>> matrix.indices[0] = 9
+    >>> sound_csr(matrix, "X")
+    Traceback (most recent call last):
+    vecfill.errors.InputError: X is a damaged sparse matrix: indices must be < 2. ...
+    """
     try:
         if X.format in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
         elif X.format == "coo":
             type(X)((X.data, X.coords), shape=X.shape)
+        rows = csr_array(X)
+        rows.check_format(full_check=True)
     except ValueError as error:
         raise InputError(
-            f"X is a damaged sparse matrix: {error}. Build it again from its rows, columns and "
-            f"values, for example with scipy.sparse.coo_array."
+            f"{name} is a damaged sparse matrix: {error}. Build it again from its rows, columns "
+            f"and values, for example with scipy.sparse.coo_array."
         ) from error
+    return rows
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse an array with masked values, which NumPy would hand on as if they were known.
+
+    Examples
+    --------
+    >>> refuse_masked(np.ma.masked_array([1.0, 2.0], mask=[False, True]), "X")
+    Traceback (most recent call last):
+    vecfill.errors.InputError: X is a masked array, and 1 of its values is masked. ...
+    """
+    n_masked = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
+    if n_masked:
+        said = f"{n_masked} of its values {'is' if n_masked == 1 else 'are'} masked"
+        raise InputError(
+            f"{name} is a masked array, and {said}. A mask would be lost here: fill it first, for "
+            "example with .filled(numpy.nan) where NaN means that nothing is known."
+        )
 
 
 def domain_rows(X: Any) -> np.ndarray | csr_array:
@@ -110,12 +142,12 @@ def domain_rows(X: Any) -> np.ndarray | csr_array:
            [3., 4.]])
     """
     if issparse(X):
-        _refuse_bad_indices(X)
-        rows = csr_array(_numeric(X.tocsr(), "X"), copy=True)
+        rows = csr_array(_numeric(sound_csr(X, "X"), "X"), copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
         _refuse_not_finite(rows, "X")
         return rows
+    refuse_masked(X, "X")
     dense = _numeric(np.asarray(X), "X")
     try:
         check_array(dense, dtype=None, ensure_all_finite=False)
@@ -138,6 +170,7 @@ def embedding_rows(Y: Any) -> np.ndarray:
     """
     if issparse(Y):
         raise InputError("Y is sparse, and a zero is not a missing value. Pass Y.toarray().")
+    refuse_masked(Y, "Y")
     vectors = _numeric(np.asarray(Y), "Y")
     if vectors.ndim == 1:
         vectors = vectors.reshape(-1, 1)
@@ -220,7 +253,7 @@ def number(
     is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     real = float(value) if is_number else np.nan
     if not np.isfinite(real):
-        raise InputError(f"{name}={value!r} is not a number. Use one {limits}.")
+        raise InputError(f"{name}={value!r} is not a finite number. Use one {limits}.")
     too_low = real <= low if open_low else real < low
     if too_low or (high is not None and real > high):
         raise InputError(f"{name}={value!r} is out of range. Use a number {limits}.")

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecfill._lengths import with_safe_squares
 from vecfill.errors import InputError
 
 FloatArray = NDArray[np.floating[Any]]
@@ -234,6 +235,11 @@ class Embedding:
 
 
 def _read_only(vectors: ArrayLike) -> FloatArray:
+    if np.ma.is_masked(vectors):
+        raise InputError(
+            "vectors are a masked array, and some values are masked. A word has a whole vector: "
+            "leave out the words that have none."
+        )
     try:
         array = np.asarray(vectors)
     except ValueError:
@@ -266,10 +272,11 @@ def _about_duplicates(words: Sequence[str]) -> str:
 
 def _cosines(vectors: FloatArray, asked: FloatArray) -> FloatArray:
     cosines = np.zeros(len(vectors))
+    asked = with_safe_squares(asked[None].astype(np.float64))[0]
     length = float(np.linalg.norm(asked))
     # In blocks, so that float64 copies of a large embedding never exist as a whole.
     for first in range(0, len(vectors), 65536):
-        block = vectors[first : first + 65536].astype(np.float64)
+        block = with_safe_squares(vectors[first : first + 65536].astype(np.float64))
         lengths = np.linalg.norm(block, axis=1) * length
         products = block @ asked
         np.divide(products, lengths, out=cosines[first : first + 65536], where=lengths > 0)

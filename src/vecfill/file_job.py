@@ -7,8 +7,8 @@ so this module is loaded with it, and loading the package must stay quick.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vecfill.inputs.match_report import MatchReport
     from vecfill.io.patching import Patch, RowChange
     from vecfill.result import Result
+    from vecfill.trust.evaluation import Evaluation
     from vecfill.written_rows import WrittenRows
 
 _N_LISTED = 5
@@ -46,6 +47,8 @@ class Enrichment:
     replaced: dict[str, RowChange] = field(default_factory=dict)
     """Rows of the file that were replaced, by entity."""
     manifest: dict[str, Any] = field(default_factory=dict, repr=False)
+    evaluation: Evaluation | None = field(default=None, repr=False)
+    """The comparison with other methods, if it was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
@@ -55,6 +58,7 @@ class Enrichment:
             "counts": self.counts,
             "matched": self.matches.counts,
             "method": None if result is None else result.predictor.to_dict(),
+            "sources": [] if result is None else [each.to_dict() for each in result.sources],
             "added": [self._about(entity, word) for entity, word in self.added.items()],
             "replaced": [
                 {**self._about(entity, change.word), **vars(change)}
@@ -64,6 +68,7 @@ class Enrichment:
             "left_out": list(self.left_out),
             "suspicious": [] if result is None else result.to_dict()["suspicious"],
             "notes": list(self.notes),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
 
     def _about(self, entity: str, word: str) -> dict[str, Any]:
@@ -82,6 +87,7 @@ def enrich(
     output: PathOrName,
     *,
     report: PathOrName | None = None,
+    evaluate: bool = False,
     manifest: bool = True,
     overwrite: bool = False,
     n_jobs: int | None = None,
@@ -114,6 +120,9 @@ def enrich(
         `_` in formats of word2vec and GloVe, where it would end the word.
     report
         Where to write a page about the result.
+    evaluate
+        Whether to compare the chosen method with others on hidden known entities, for the report.
+        It takes several times as long and does not change the vectors.
     manifest
         Whether to write `OUTPUT.manifest.json`: versions, options, hashes of inputs, counts.
     overwrite
@@ -140,6 +149,7 @@ def enrich(
         table,
         output,
         report=report,
+        evaluate=evaluate,
         manifest=manifest,
         overwrite=overwrite,
         n_jobs=n_jobs,
@@ -154,6 +164,7 @@ def enrich_requested(
     output: PathOrName,
     *,
     report: PathOrName | None,
+    evaluate: bool,
     manifest: bool,
     overwrite: bool,
     n_jobs: int | None,
@@ -161,19 +172,25 @@ def enrich_requested(
     requests: Requests,
 ) -> Enrichment:
     """Do what `enrich` does, with the options as request objects."""
-    from vecfill.inputs.files import quiet, read_inputs
+    from vecfill.inputs.files import quiet, read_inputs, source_files
     from vecfill.provenance import Fingerprint, manifest_path
+    from vecfill.run import check_evaluated, evaluate_result, fuses_sources
+    from vecfill.views.columns import columns_to_show
     from vecfill.written_rows import named_entities, patches_of
 
-    reading, *_, replacement = requests
+    reading, how, *_, replacement = requests
+    check_evaluated(how, evaluate)
+    reading.refuse_unused((), ("vector",), "it is for one table that holds features and vectors")
     named = named_entities(reading, replacement)
     tell = progress or quiet
     beside = manifest_path(output) if manifest else None
     outputs = Outputs(output, beside, report, overwrite)
     files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
     files |= {"counts": _file(reading.counts), "replace": _file(replacement.replace)}
+    files |= {f"source {name}": path for name, (path, _) in source_files(reading).items()}
     outputs.check(files.values())
-    inputs = read_inputs(embedding, table, reading, unreliable=named, progress=tell)
+    fuses = fuses_sources(how, reading)
+    inputs = read_inputs(embedding, table, reading, unreliable=named, fuses=fuses, progress=tell)
     inputs.matches.require_matches()
     with ExitStack() as stack:
         hashed = {
@@ -186,8 +203,12 @@ def enrich_requested(
         result, inputs, rows = _decided(inputs, requests, n_jobs, tell)
         patches = patches_of(embedding, result, rows, inputs, reading, replacement.blend)
         done = _enrichment(result, inputs, rows, patches, outputs)
+        if evaluate and result is not None:
+            done = replace(done, evaluation=evaluate_result(result, how, n_jobs, tell))
         about = _manifest(done, inputs, requests, hashed)
-    _write(inputs, embedding, patches, reading, outputs, done, about, tell)
+    columns = columns_to_show(table, reading) if report is not None else ()
+    beside = contents_beside(done, outputs, about, tell, columns)
+    _write(inputs, embedding, patches, reading, outputs, done, beside, tell)
     return replace(done, manifest=about if manifest else {})
 
 
@@ -275,35 +296,51 @@ def _write(
     reading: Reading,
     outputs: Outputs,
     done: Enrichment,
-    about: dict[str, Any],
+    beside: dict[Path, bytes],
     tell: Progress,
 ) -> None:
     """Write the page, the enriched file and its manifest: all of them or none."""
     from vecfill.io import append_rows
+
+    size = Path(embedding).stat().st_size
+    tell("Copying and appending", 0, size)
+    append_rows(
+        embedding,
+        outputs.enriched,
+        _rows_to_add(done, inputs),
+        format=reading.format,
+        member=reading.member,
+        overwrite=outputs.overwrite,
+        expected_sha256=inputs.sha256,
+        beside=beside,
+        replaced=patches,
+    )
+    tell("Copying and appending", size, size)
+
+
+def contents_beside(
+    done: Enrichment,
+    outputs: Outputs,
+    about: dict[str, Any],
+    tell: Progress,
+    columns: Any,
+) -> dict[Path, bytes]:
+    """Return what is written together with the vectors: the manifest and the page, if asked for."""
     from vecfill.provenance import as_json
 
-    if done.result is not None and outputs.report is not None:
-        tell("Writing the report", 0, 0)
-    beside = {}
+    beside: dict[Path, bytes] = {}
     if outputs.manifest is not None:
-        beside = {Path(outputs.manifest): as_json(about).encode("ascii") + b"\n"}
-    # Without a manifest there need be no lasting result either: it may go to standard output.
-    shown = about if outputs.manifest else {**about, "output": done.output.name}
-    with _page(done.result, outputs, shown):
-        size = Path(embedding).stat().st_size
-        tell("Copying and appending", 0, size)
-        append_rows(
-            embedding,
-            outputs.enriched,
-            _rows_to_add(done, inputs),
-            format=reading.format,
-            member=reading.member,
-            overwrite=outputs.overwrite,
-            expected_sha256=inputs.sha256,
-            beside=beside,
-            replaced=patches,
+        beside[Path(outputs.manifest)] = as_json(about).encode("ascii") + b"\n"
+    if done.result is not None and outputs.report is not None:
+        from vecfill.views.report import report_bytes
+
+        tell("Writing the report", 0, 0)
+        # Without a manifest there need be no lasting result either: it may go to standard output.
+        shown = about if outputs.manifest else {**about, "output": Path(outputs.enriched).name}
+        beside[Path(outputs.report)] = report_bytes(
+            done.result, evaluation=done.evaluation, columns=columns, manifest=shown
         )
-        tell("Copying and appending", size, size)
+    return beside
 
 
 def _rows_to_add(done: Enrichment, inputs: Inputs) -> Embedding:
@@ -336,10 +373,7 @@ def _counts(
 
 
 def _notes(
-    result: Result | None,
-    inputs: Inputs,
-    rows: WrittenRows,
-    outputs: Outputs,
+    result: Result | None, inputs: Inputs, rows: WrittenRows, outputs: Outputs
 ) -> tuple[str, ...]:
     from vecfill.inputs.entities import listed
 
@@ -362,21 +396,3 @@ def _notes(
             "added, or replace their rows (replace=)."
         )
     return tuple(dict.fromkeys(notes))
-
-
-@contextmanager
-def _page(result: Result | None, outputs: Outputs, manifest: Mapping[str, Any]) -> Iterator[None]:
-    """Write the page first, and take it back if the rest fails."""
-    if result is None or outputs.report is None:
-        yield
-        return
-    from vecfill.views.report import write_report
-
-    existed = Path(outputs.report).exists()
-    write_report(result, outputs.report, manifest=manifest, overwrite=outputs.overwrite)
-    try:
-        yield
-    except BaseException:
-        if not existed:
-            Path(outputs.report).unlink(missing_ok=True)
-        raise

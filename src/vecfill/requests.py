@@ -14,12 +14,13 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from vecfill.errors import OptionError
 
 KINDS = ("features", "embedding", "similarities", "distances", "edges")
 LEVELS = ("exact", "case", "loose")
+NAME_MODES = ("auto", "off", "spelling", "parts")
 
 TABLE_OPTIONS = ("key", "standardize", "categorical", "categorical_weight", "ignore")
 TEXT_OPTIONS = ("encoding", "separator", "header")
@@ -45,6 +46,8 @@ class Described:
     several: bool = False
     """Whether it takes a list, and may be repeated in a shell."""
     in_shell: bool = True
+    panel: str = ""
+    """Heading under which a command's help lists it; by default that of its request."""
 
 
 def _option(default: Any, what: str, **details: Any) -> Any:
@@ -59,6 +62,9 @@ def described(request: type[Request], name: str) -> Described:
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A group of options; every value is checked when it is built."""
+
+    panel: ClassVar[str] = "Options"
+    """Heading under which a command's help lists them."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -103,46 +109,77 @@ class Reading(Request):
     'exact'
     """
 
+    panel: ClassVar[str] = "Input"
+
     key: str | None = _option(
         None, "Column that names the entities. By default the first column.", metavar="COLUMN"
+    )
+    vector: str | None = _option(
+        None, "Column of vectors. If EMBEDDING is left out, it is in TABLE.", metavar="COLUMN"
     )
     kind: str = _option(
         "features",
         "What TABLE holds: feature columns, word vectors, a square matrix, or a graph.",
         choices=KINDS,
     )
-    names: Any = _option(None, "Entity names of the rows of an array.", in_shell=False)
+    names: Any = _option(
+        None,
+        "Whether the names of entities are a source of their own: by their spelling, by their "
+        "parts if they have several words, or both (auto). By default auto if EMBEDDING has many "
+        "words besides those of the entities. In Python also the entity names of the rows of an "
+        "array.",
+        metavar="auto|off|spelling|parts",
+        panel="Names",
+    )
+    text: tuple[str, ...] = _option(
+        (), "Column of TABLE that holds a text about each entity, as a source of its own.",
+        several=True, metavar="COLUMN",
+    )  # fmt: skip
+    encoder: Any = _option(
+        None,
+        "Folder of a sentence-transformers or model2vec model that turns texts into vectors. By "
+        "default TF-IDF, or the word vectors of EMBEDDING.",
+        metavar="FOLDER",
+    )
+    source: tuple[str, ...] = _option(
+        (),
+        "Another file that describes the entities, as NAME=FILE or NAME=FILE:KIND (features, "
+        "embedding, distances, similarities, edges).",
+        several=True, metavar="NAME=FILE[:KIND]",
+    )  # fmt: skip
     match: str = _option(
         "loose",
         "How far a name may differ from its word: not at all, in case only, or loosely (also in "
         "separators, accents and legal suffixes).",
         choices=LEVELS,
+        panel="Names",
     )
     aliases: Mapping[str, str] | str | os.PathLike[str] | None = _option(
-        None,
-        "CSV file with two columns, entity and word, for names that do not match by themselves.",
-        metavar="FILE",
-    )
+        None, "CSV file with two columns, entity and word, for names that do not match by "
+        "themselves.", metavar="FILE", panel="Names",
+    )  # fmt: skip
     exclude: tuple[str, ...] = _option(
         (),
         "Treat this entity as unknown even if its name matches a word; or a file of such names, "
         "one per line.",
         several=True,
         metavar="NAME|FILE",
+        panel="Names",
     )
     counts: Any = _option(
         None,
         "How often each entity was counted, which tells how rare it is: a file of entity and "
         "count, or a column of TABLE. By default the order of EMBEDDING tells.",
         metavar="FILE|COLUMN",
+        panel="Names",
     )
     min_count: float | None = _option(
         None, "Treat entities with a lower count than this as unknown. Needs counts.",
-        type=float, low=0.0, metavar="N",
+        type=float, low=0.0, metavar="N", panel="Names",
     )  # fmt: skip
     from_rank: int | None = _option(
         None, "Treat words at this row of EMBEDDING or later as unknown; the first row is 1.",
-        type=int, low=1, metavar="N",
+        type=int, low=1, metavar="N", panel="Names",
     )  # fmt: skip
     standardize: bool = _option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
@@ -157,21 +194,19 @@ class Reading(Request):
     )  # fmt: skip
     ignore: tuple[str, ...] = _option((), "Column to leave out.", several=True, metavar="COLUMN")
     edge_columns: tuple[str, ...] | None = _option(
-        None, "Columns of an edge list: both ends and, as a third, the weight.", several=True,
-        in_shell=False,
+        None, "Column of an edge list: give one for each end and, as a third, one for the weight.",
+        several=True, metavar="COLUMN",
     )  # fmt: skip
     n_dims: int = _option(
-        128, "Length of the vectors made from an edge list.", type=int, low=1, in_shell=False
+        128, "Length of the vectors made from an edge list.", type=int, low=1, metavar="N"
     )
     encoding: str = _option(
         "utf-8", "Encoding of a CSV or TSV table, for example latin-1.", metavar="NAME"
     )
     separator: str | None = _option(
-        None,
-        "Separator of a text table, for example ; or tab. By default a comma or a tab, whichever "
-        "the file uses.",
-        metavar="CHAR",
-    )
+        None, "Separator of a text table, for example ; or tab. By default a comma or a tab, "
+        "whichever the file uses.", metavar="CHAR",
+    )  # fmt: skip
     header: bool = _option(
         True, "Whether the first line of a text table names the columns.", type=bool,
         in_shell=False,
@@ -182,6 +217,29 @@ class Reading(Request):
     member: str | None = _option(
         None, "File to read if EMBEDDING is a zip of several.", metavar="NAME"
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.names, str) and self.names not in NAME_MODES:
+            raise OptionError(
+                f"names={self.names!r} is none of {', '.join(NAME_MODES)}. The entity names of an "
+                "array are passed as a list."
+            )
+        if self.encoder is not None and not self.text:
+            raise OptionError(
+                "encoder= (--encoder) turns texts into vectors, and there is no text. Name its "
+                "column with text= (--text), or pass vecfill.text(..., encoder=...) as a source."
+            )
+
+    @property
+    def name_mode(self) -> str | None:
+        """How names serve as a source; ``None`` if that was not said."""
+        return self.names if isinstance(self.names, str) else None
+
+    @property
+    def row_names(self) -> Any:
+        """Entity names of the rows of an array; ``None`` if there are none."""
+        return None if isinstance(self.names, str) else self.names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +255,8 @@ class Method(Request):
     vecfill.errors.OptionError: method='paper' and ridge=0.1 contradict each other: ...
     """
 
+    panel: ClassVar[str] = "Method"
+
     method: Any = _option(
         None,
         "auto (the default) chooses the method that imputes hidden known rows best; paper is the "
@@ -205,7 +265,7 @@ class Method(Request):
     )
     preparation: str | None = _option(
         None, "Use this preparation of the rows instead of choosing one: as_given, standardized, "
-        "unit_rows or unit_rows_without_first_component.",
+        "unit_rows, unit_rows_without_first_component, rank_normal or rank_normal_unit_rows.",
         metavar="NAME",
     )  # fmt: skip
     min_degree: int | None = _option(
@@ -225,6 +285,12 @@ class Method(Request):
         "What to choose the method by: cosine with the truth, rank of the truth among all known "
         "vectors, or both.",
         choices=("balanced", "cosine", "rank"),
+    )
+    candidates: str = _option(
+        "all",
+        "What auto tries: all it has, or only the classic candidates, latent semantic imputation "
+        "under four preparations.",
+        choices=("all", "classic"),
     )
     force: bool = _option(
         False,
@@ -246,6 +312,12 @@ class Method(Request):
                 "how to choose, the other asks for one setting. Leave one of them out."
             )
 
+        if self.candidates != "all" and (setting or self.method not in (None, "auto")):
+            raise OptionError(
+                f"candidates={self.candidates!r} is about what auto tries, and here nothing is "
+                "chosen. Leave it out, or leave out the method or setting."
+            )
+
     def setting(self) -> dict[str, Any]:
         """Return the fields of a `LatentSemantic` that were asked for."""
         names = ("preparation", "min_degree", "ridge", "residual_share")
@@ -261,6 +333,8 @@ class Trust(Request):
     >>> Trust(level=0.8).level
     0.8
     """
+
+    panel: ClassVar[str] = "Trust"
 
     level: float = _option(
         0.9, "Coverage level of the lower bounds, for example 0.9.", type=float, low=0.01,
@@ -290,6 +364,8 @@ class Replacement(Request):
     ['replace']
     """
 
+    panel: ClassVar[str] = "Output"
+
     replace: Any = _option(
         None, "Replace rows in place: of entities treated as unknown (excluded), contradicted by "
         "their neighbours (suspicious), or named in a file.", metavar="excluded|suspicious|FILE",
@@ -303,6 +379,48 @@ class Replacement(Request):
         super().__post_init__()
         if isinstance(self.replace, Iterable) and not isinstance(self.replace, str):
             object.__setattr__(self, "replace", tuple(self.replace))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(Request):
+    """How to run a job on datasets that do not fit in memory, or on several machines.
+
+    Examples
+    --------
+    >>> Scale(engine="processes", work="work").asked()
+    ['engine', 'work']
+    """
+
+    panel: ClassVar[str] = "Beyond memory"
+
+    engine: Any = _option(
+        None, "Run in pieces, by this process, a pool of processes, or Dask. EMBEDDING and TABLE "
+        "are Parquet files or folders of parts, OUTPUT is a folder. Needs work.",
+        choices=("serial", "processes", "dask"),
+    )  # fmt: skip
+    work: Any = _option(
+        None, "Folder for the pieces of the job, which all workers can see. The same command with "
+        "the same folder goes on where an earlier one ended.", metavar="DIR",
+    )  # fmt: skip
+    workers: int | None = _option(
+        None, "Number of processes. By default all cores; the result is the same.",
+        type=int, low=1, metavar="N",
+    )  # fmt: skip
+    scheduler: str | None = _option(
+        None, "Address of a Dask scheduler. By default a local cluster is started.",
+        metavar="ADDRESS",
+    )  # fmt: skip
+    memory: Any = _option(
+        "4GB", "What all processes of the job may hold together on one machine.", metavar="SIZE"
+    )
+    recall: float | None = _option(
+        None, "Share of the true nearest neighbours to find; 1 looks at all pairs. By default all "
+        "pairs where that is quick, otherwise 0.95.", type=float, low=0.1, high=1.0, metavar="R",
+    )  # fmt: skip
+    patience: float = _option(
+        3600.0, "Seconds without a finished task after which the job stops and names the task.",
+        type=float, low=0.0, metavar="SECONDS",
+    )  # fmt: skip
 
 
 def takes(
@@ -346,6 +464,7 @@ def takes(
             inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
             for kind in groups.values()
             for each in fields(kind)
+            if each.name not in names
         ]
         cast(Any, called).__signature__ = inspect.Signature([*plain, *shown])
         called.__doc__ = _with_options(function.__doc__ or "", groups.values())

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vecfill._html import html_details, html_facts, html_table
 from vecfill.embedding import Embedding, printable
-from vecfill.errors import MissingExtraError
+from vecfill.errors import InputError, MissingExtraError
 from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.table_filling import Filling, filled
+from vecfill.living import LivingModel
+from vecfill.living_of import living_model
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
+from vecfill.provenance import provenance
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision
 from vecfill.trust.explanation import Explanation, explain
+from vecfill.trust.fusion import FusedChoice, SourceReports
 from vecfill.trust.proof import Proof, Suspicion
 from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
@@ -48,7 +56,7 @@ class Result:
     (10, 50, 60)
     >>> print(result.explain("town55", n=2))
     town55:
-    100% comes from the linear trend of the domain
+    100% comes from the linear trend of the domain (column 0 99% of it)
     """
 
     alignment: Alignment = field(repr=False)
@@ -84,6 +92,14 @@ class Result:
     def choice(self) -> Choice | None:
         """How the predictor was chosen; ``None`` if one was asked for."""
         return self.decision.choice
+
+    @property
+    def sources(self) -> SourceReports:
+        """What became of each source: weight, own score, presence, kept or dropped and why.
+
+        Empty if there was one table.
+        """
+        return SourceReports(self.choice.sources if isinstance(self.choice, FusedChoice) else ())
 
     @property
     def suspicious(self) -> tuple[Suspicion, ...]:
@@ -140,7 +156,7 @@ class Result:
     def explain(self, word: str, n: int = 10) -> Explanation:
         """Return the `n` known entities that contribute most to an imputed one."""
         unknown, known = self.alignment.unknown, self.alignment.known
-        return explain(self.model, word, unknown, known, n=n)
+        return explain(self.model, word, unknown, known, n=n, columns=self.domain.columns)
 
     def contributions(self, places: Iterable[int]) -> np.ndarray:
         """Return shares of all known entities (across) in some unknown ones (down).
@@ -148,6 +164,49 @@ class Result:
         Unknown entities are numbered in the order of the table, those left out included.
         """
         return self.model.shares(np.fromiter(places, np.int64))
+
+    def to_model(self) -> LivingModel:
+        """Return the model behind the result, which can go on: add, update, forget, save."""
+        return living_model(
+            self.alignment,
+            self.model,
+            self.proof,
+            rule=self.decision.rule,
+            is_left_out=~self.is_kept,
+            calibrates_norms=self.norm_factors is not None,
+            reports=self.sources,
+            notes=self.notes,
+            about=self._about(),
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model behind the result to one file; `vecfill.load` opens it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from vecfill import impute, load
+        >>> hues = {"red": [680.0], "orange": [610.0], "yellow": [580.0], "amber": [595.0]}
+        >>> known = {"red": [1.0], "orange": [2.0], "yellow": [3.0]}
+        >>> result = impute(hues, known, method="paper")
+        >>> result.save(Path(tempfile.mkdtemp()) / "hues.vecfill")
+        """
+        self.to_model().save(path, overwrite=overwrite)
+
+    def _about(self) -> dict[str, Any]:
+        """Return what is said about a model: when and how it was made, and how good it is."""
+        return {
+            **provenance(import_module("vecfill").__version__),
+            "n_known": len(self.known),
+            "n_imputed": len(self.embedding),
+            "n_dims": self.known.n_dims,
+            "method": str(self.predictor),
+            "sources": [str(each) for each in self.sources],
+            "heldout": None if self.heldout is None else self.heldout.means(),
+            "proof": self.proof.speaks,
+            "coverage": None if self.confidence is None else self.confidence.coverage,
+        }
 
     def to_arrow(self) -> pa.Table:
         """Return one row for each known and imputed entity: name, vector, confidence, bound."""
@@ -164,6 +223,44 @@ class Result:
             "vector": pa.FixedSizeListArray.from_arrays(numbers, vectors.shape[1]),
         }
         return pa.table(columns)
+
+    def to_table(self, confidence: str | None = None) -> Any:
+        """Return the one table that held features and vectors, with its null vectors filled.
+
+        It is of the kind that was passed: pandas, polars or Arrow; a file comes back as an Arrow
+        table. Rows keep their order, columns their types, and every cell that was not null its
+        bits. `confidence` names a column to add, with the confidence of each new vector.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from vecfill import impute
+        >>> hues = [[1.0], [2.0], [3.0], None]
+        >>> table = pa.table({"id": [1, 2, 3, 4], "wave": [680, 610, 580, 595], "hue": hues})
+        >>> result = impute(table, vector="hue", method="paper")
+        >>> result.to_table()["hue"].null_count, table["hue"].null_count
+        (0, 1)
+        """
+        table = self.alignment.table
+        if table is None:
+            raise InputError(
+                "to_table fills the vector column of one table, vecfill.impute(table, vector=...). "
+                "This result has table and embedding apart: use to_pandas or to_arrow."
+            )
+        return filled(table.source, self.filling(confidence))
+
+    def filling(self, confidence: str | None = None) -> Filling:
+        """Return which cells of the one table are filled, and with what."""
+        table = self.alignment.table
+        assert table is not None
+        is_imputed = np.zeros(len(self.domain), np.bool_)
+        is_imputed[np.flatnonzero(~self.alignment.is_known)[self.is_kept]] = True
+        # Entities may be treated as unknown although they have a vector, which they keep.
+        is_filled = ~table.has_vector[is_imputed]
+        sure = None if self.confidence is None else self.confidence.values[is_filled]
+        rows = np.flatnonzero(is_imputed)[is_filled]
+        vectors = self.embedding.vectors[is_filled]
+        return Filling(table.vector, rows, vectors, confidence, sure)
 
     def _column(self, name: str) -> Any:
         """Return a value for each imputed entity, null for the known ones."""
@@ -187,8 +284,10 @@ class Result:
     def __repr__(self) -> str:
         lines = [
             f"Result: {len(self.embedding):,} entities imputed from {len(self.known):,} known ones",
-            f"  method      {self.predictor}",
+            f"  method      {self.predictor.in_words()}",
         ]
+        for number, source in enumerate(self.sources):
+            lines.append(f"  {'' if number else 'sources':10}  {source}")
         if self.decision.rule is not None:
             lines.append("  offset      of rare entities, taken out and put back")
         if self.heldout is not None:
@@ -212,7 +311,37 @@ class Result:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>{self.embedding._repr_html_()}"
+        title, *lines = repr(self).splitlines()
+        pairs = [(line[2:14].strip(), line[14:]) for line in lines if line[2:14].strip()]
+        shown = [pair for pair in pairs if pair[0] not in ("sources", "entities")]
+        parts = [f"<p><strong>{escape(title)}</strong></p>", html_facts(shown)]
+        if self.sources:
+            parts.append(self.sources._repr_html_())
+        if len(self.embedding):
+            parts.append(self._first_rows())
+        parts.append(html_details("exact setting", f"<code>{escape(str(self.predictor))}</code>"))
+        return "".join(parts)
+
+    def _first_rows(self) -> str:
+        """Return a table of the imputed entities of highest confidence and what is near them."""
+        found = self.confidence
+        order = range(len(self.embedding))
+        if found is not None:
+            order = np.argsort(-found.values, kind="stable")
+        rows = []
+        for row in list(order)[:_N_SHOWN]:
+            word = self.embedding.words[row]
+            near = self.known.most_similar(self.embedding[word], n=3)
+            sure = [] if found is None else [f"{found.values[row]:.2f}"]
+            bound = [] if found is None else [f"{found.lower_bound[row]:.2f}"]
+            names = ", ".join(printable(name)[:30] for name, _ in near)
+            rows.append([printable(word)[:40], *sure, *bound, names])
+        head = [
+            "entity",
+            *(["confidence", "at least"] if found is not None else []),
+            "nearest known",
+        ]
+        return html_table(head, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and manifests."""
@@ -220,7 +349,9 @@ class Result:
             "n_known": len(self.known),
             "n_imputed": len(self.embedding),
             "method": self.predictor.to_dict(),
+            "rarity": None if self.alignment.rarity is None else self.alignment.rarity.basis,
             "offset": self._offset_dict(),
+            "sources": [source.to_dict() for source in self.sources],
             "proof": self.proof.to_dict(),
             "matched": dict(self.matches.counts),
             "heldout": None if self.heldout is None else self.heldout.means(),
@@ -252,6 +383,7 @@ class Result:
             "level": found.level,
             "proof": found.proof,
             "coverage": found.coverage,
+            "kept": found.curve(),
             "entities": {
                 word: {
                     "confidence": float(value),

@@ -51,7 +51,7 @@ def named_entities(reading: Reading, replacement: Replacement) -> tuple[str, ...
         raise OptionError(f"blend={blend:g} needs replace=, which says what rows to replace.")
     if blend is not None and reading.counts is None:
         raise OptionError(
-            f"blend={blend:g} needs counts: pass counts= (--counts), a file of entity and count "
+            f"blend={blend:g} needs counts: pass counts=, a file of entity and count "
             "or a column of the table."
         )
     if blend == 0:
@@ -168,8 +168,8 @@ def _refuse_shared(inputs: Inputs, replaced: Mapping[str, str]) -> None:
         if word in owner:
             raise InputError(
                 f"The row of {word!r} would be replaced for {entity!r}, but it is also the known "
-                f"vector of {owner[word]!r}. Exclude that one too (--exclude), or give one of "
-                "them another word (--aliases)."
+                f"vector of {owner[word]!r}. Exclude that one too (exclude=), or give one of "
+                "them another word (aliases=)."
             )
 
 

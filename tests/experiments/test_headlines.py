@@ -30,9 +30,10 @@ RECIPE = {
 }  # fmt: skip
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("cutoffs", [[], [4, 10]])
 def test_probabilities_of_the_next_word_sum_to_one(cutoffs):
-    torch = pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
+    torch = importlib.import_module("torch")
     lstm = importlib.import_module("lstm")
     torch.manual_seed(0)
     model = lstm.LanguageModel(20, 6, RECIPE | {"cutoffs": cutoffs})
@@ -42,8 +43,8 @@ def test_probabilities_of_the_next_word_sum_to_one(cutoffs):
     assert total == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.extra
 def test_the_same_seed_trains_the_same_model():
-    pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
     lstm = importlib.import_module("lstm")
     stream = np.random.default_rng(0).integers(20, size=400)
     vectors = np.full((20, 6), np.nan)
@@ -54,8 +55,8 @@ def test_the_same_seed_trains_the_same_model():
     assert len(first["epochs"]) <= RECIPE["n_epochs"]
 
 
+@pytest.mark.extra
 def test_text_without_rare_words_still_trains():
-    pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
     lstm = importlib.import_module("lstm")
     stream = np.random.default_rng(0).integers(3, size=400)
     recipe = RECIPE | {"cutoffs": [4, 10]}
@@ -63,11 +64,103 @@ def test_text_without_rare_words_still_trains():
     assert lstm.train(task)["test"] < 20
 
 
+@pytest.mark.extra
 def test_a_word_without_a_vector_gets_the_same_noise_under_every_start():
-    pytest.importorskip("torch", reason="pip install 'vecfill[experiments]'")
     lstm = importlib.import_module("lstm")
     nothing = np.full((3, 2), np.nan)
     something = np.array([[1.0, 2.0], [np.nan, np.nan], [np.nan, np.nan]])
     first, second = (lstm._filled(rows, 0.3, seed=0) for rows in (nothing, something))
     assert second[0].tolist() == [1.0, 2.0]
     assert (first[1:] == second[1:]).all()
+
+
+SMALL = {"n_dims": 8, "n_layers": 2, "n_heads": 2, "n_steps": 6}
+
+
+@pytest.mark.extra
+def test_new_rows_of_a_transformer_change_no_score_of_the_old_words():
+    torch, transformer = importlib.import_module("torch"), importlib.import_module("transformer")
+    torch.manual_seed(0)
+    model = transformer.Transformer(10, SMALL).eval()
+    grown = model.with_rows(np.ones((3, 8))).eval()
+    numbers = torch.arange(6)[None]
+    with torch.no_grad():
+        before, after = model(numbers), grown(numbers)
+    assert after.shape == (1, 6, 13)
+    torch.testing.assert_close(after[..., :10], before)
+
+
+@pytest.mark.extra
+def test_a_transformer_does_not_see_the_words_to_come():
+    torch, transformer = importlib.import_module("torch"), importlib.import_module("transformer")
+    torch.manual_seed(0)
+    model = transformer.Transformer(10, SMALL).eval()
+    with torch.no_grad():
+        one, other = (model(torch.tensor([[1, 2, 3, last]])) for last in (4, 5))
+    torch.testing.assert_close(one[:, :3], other[:, :3])
+    assert not torch.equal(one[:, 3], other[:, 3])
+
+
+@pytest.mark.extra
+def test_training_a_transformer_lowers_the_loss_of_what_repeats():
+    torch, transformer = importlib.import_module("torch"), importlib.import_module("transformer")
+    stream = np.tile(np.arange(5), 60)
+    recipe = SMALL | {"seed": 0, "batch": 8, "learning_rate": 0.01}
+    torch.manual_seed(0)
+    model = transformer.Transformer(5, recipe)
+    before = transformer.losses(model, stream, 8)[0].mean()
+    transformer.trained(model, stream, 10, recipe)
+    found, words = transformer.losses(model, stream, 8)
+    assert found.mean() < before / 3
+    assert words[:5].tolist() == [1, 2, 3, 4, 0]
+
+
+@pytest.mark.extra
+def test_perplexity_is_that_of_the_losses_of_its_tokens_in_order():
+    torch = importlib.import_module("torch")
+    lstm = importlib.import_module("lstm")
+    torch.manual_seed(0)
+    recipe = RECIPE | {"cutoffs": [], "batch": 1}
+    model = lstm.LanguageModel(20, 6, recipe)
+    stream = np.random.default_rng(0).integers(20, size=60)
+    losses = lstm.token_losses(model, stream, recipe)
+    hidden, _ = model.lstm(model.embedding(torch.from_numpy(stream[:-1])[:, None]))
+    scores = torch.log_softmax(model.output(hidden[:, 0]), dim=1).detach().numpy()
+    np.testing.assert_allclose(losses, -scores[np.arange(59), stream[1:]], rtol=1e-4)
+    assert lstm.perplexity(model, stream, recipe) == pytest.approx(np.exp(losses.mean()))
+
+
+def test_imputed_names_and_what_follows_them_are_told_from_the_rest():
+    module = importlib.import_module("imputed_tokens")
+    nothing = np.full((4, 2), np.nan)
+    some = nothing.copy()
+    some[2] = 1.0
+    config = {"claims": [["self", "self + returns"]], "count_bins": [0, 3]}
+    test = np.array([0, 2, 1, 3, 2, 2, 0])
+    groups = module.token_groups(
+        config, {"self": nothing, "self + returns": some}, np.array([9, 9, 2, 9]), test
+    )
+    found = {name.removeprefix("self + returns: "): mask for name, mask in groups.items()}
+    assert np.flatnonzero(found["imputed names"]).tolist() == [1, 4, 5]
+    assert np.flatnonzero(found["tokens after an imputed name"]).tolist() == [2, 6]
+    assert np.flatnonzero(found["all other tokens"]).tolist() == [0, 3]
+    assert np.flatnonzero(found["imputed names, seen 0 to 2 times"]).tolist() == [1, 4, 5]
+    assert not found["imputed names, seen 3 times or more"].any()
+
+
+@pytest.mark.extra
+def test_a_training_that_is_done_is_not_repeated(tmp_path, monkeypatch):
+    lstm, trainings = (importlib.import_module(name) for name in ("lstm", "trainings"))
+    config = dict.fromkeys(trainings._MATTERS, 0) | {
+        "sizes": [{"name": "all"}], "finished": False, "n_processes": 1,
+    }  # fmt: skip
+    stream = np.zeros(10, np.int64)
+    task = lstm.Task("self", 3, np.zeros((2, 2)), stream, stream, stream, {}, {}, "all")
+    folder = trainings._folder(config, config["sizes"][0], tmp_path)
+    trainings._path(folder, "self", 3).write_text('{"start": "self", "test": 9.5}')
+    assert list(trainings.trained([task], config, tmp_path)) == [{"start": "self", "test": 9.5}]
+    other = lstm.Task("random", 3, np.zeros((2, 2)), stream, stream, stream, {}, {}, "all")
+    found = trainings.trained([task, other], config | {"finished": True}, tmp_path)
+    assert len(list(found)) == 1
+    changed = config | {"recipe": 1}
+    assert trainings._folder(changed, config["sizes"][0], tmp_path) != folder

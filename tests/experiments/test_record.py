@@ -50,6 +50,17 @@ def test_a_page_without_the_place_is_refused(tmp_path):
         record.fill_page(page, "one", tmp_path, quick=False)
 
 
+def test_an_experiment_is_done_only_with_the_same_values(tmp_path):
+    record = importlib.import_module("record")
+    config = {"quick": True, "seed": 0, "ks": [2, 5], "tol": 1e-2}
+    assert not record.is_done(tmp_path, config)
+    record.write(record.Result({}, {}), tmp_path, name="one", config=config, seconds=1.0)
+    assert record.is_done(tmp_path, config)
+    assert not record.is_done(tmp_path, config | {"ks": [2]})
+    (tmp_path / "metrics.json").write_text("{")
+    assert not record.is_done(tmp_path, config)
+
+
 def test_figures_of_the_docs_are_small():
     for picture in (DOCS / "figures").iterdir():
         assert picture.stat().st_size < 150_000, picture.name

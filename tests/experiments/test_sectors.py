@@ -30,3 +30,13 @@ def test_a_copy_outvotes_all_other_neighbors():
     vectors = np.array([[0.0], [0.0], [1e-9], [1e-9], [1e-9]])
     hits = sectors.sector_hits(vectors, np.array([1, 1, 0, 0, 0]), (4,), votes="distance")
     assert hits[0, 0]
+
+
+def test_ties_may_go_to_the_sector_of_the_nearest_voter():
+    sectors = importlib.import_module("sectors")
+    vectors = np.array([[0.0], [1.0], [3.0], [3.5], [5.0]])
+    labels = np.array([1, 1, 0, 0, 0])
+    tied = sectors.sector_hits(vectors, labels, (2,))[0, 0]
+    nearest = sectors.sector_hits(vectors, labels, (2, 3), votes="nearest")[0]
+    assert not tied
+    assert nearest.tolist() == [True, False]

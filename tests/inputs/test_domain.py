@@ -125,7 +125,7 @@ def test_the_key_is_the_named_column_or_pandas_index_or_the_first_column():
     numbered = pd.DataFrame({"id": [7, 8], "x": [1.0, 2.0]})
     assert as_domain(numbered).entities == ("7", "8")
     assert as_domain(numbered.set_index("id")).entities == ("7", "8")
-    with pytest.raises(InputError, match=r"no column 'nam'\. Its columns are 'x', 'name', 'y'"):
+    with pytest.raises(InputError, match=r"no column 'nam'\. Did you mean 'name'\?"):
         as_domain(frame, key="nam")
     with pytest.raises(InputError, match="of type float"):
         as_domain(frame)
@@ -248,7 +248,7 @@ def test_what_is_dropped_is_reported(tmp_path):
     notes = " ".join(domain.notes)
     assert "Column 5 has no name" in notes
     assert "('empty'): without any value; dropped" in notes
-    assert "('same'): constant" in notes
+    assert "('same'): dropped because constant" in notes
     assert "('id'): another value in every row, like an identifier; not used" in notes
 
 

@@ -10,6 +10,7 @@ import pytest
 from vecfill import read_embedding
 from vecfill.errors import FormatError
 from vecfill.inputs.files import read_inputs
+from vecfill.inputs.sources import JointDomain
 from vecfill.requests import Reading
 
 ROWS = [
@@ -48,3 +49,18 @@ def test_a_candidate_with_nan_is_refused_only_if_it_is_matched(binary):
     with pytest.raises(FormatError) as matched:
         read_inputs(binary, {"Dog": [1.0], "new": [2.0]}, Reading())
     assert str(matched.value) == str(alone.value)
+
+
+def test_names_are_read_by_the_whole_vocabulary_in_the_same_pass(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("oslo 1 2\nrome 3 4\nfort 5 6\nworth 7 8\n")
+    table = {"Oslo": [0.0], "Fort Worth": [1.0]}
+    plain = read_inputs(path, table, Reading(names="parts")).domain
+    fused = read_inputs(path, table, Reading(names="parts"), fuses=True).domain
+    assert not isinstance(plain, JointDomain)
+    assert isinstance(fused, JointDomain)
+    (names,) = fused.sources[1].variants
+    assert names.entities == ("Fort Worth",)
+    assert names.vectors[0].round(0).tolist() == [6.0, 7.0, 5.0, 6.0, 7.0, 8.0]
+    # Few words besides the entities teach nothing, so by default names are left alone.
+    assert not isinstance(read_inputs(path, table, Reading(), fuses=True).domain, JointDomain)

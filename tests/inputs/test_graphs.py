@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vecfill.errors import InputError, VecfillError
-from vecfill.inputs import graphs
+from vecfill.inputs import walks
 from vecfill.inputs.domain import as_domain
 
 MEDICINE = Path(__file__).parents[2].parent / "shared" / "data" / "medicine"
@@ -79,7 +79,7 @@ def test_the_iterative_and_the_full_decomposition_agree(monkeypatch):
     rng = np.random.default_rng(0)
     edges = [(f"n{a}", f"n{b}") for a, b in rng.integers(0, 150, (400, 2))]
     full = as_domain(edges, kind="edges", n_dims=8).vectors
-    monkeypatch.setattr(graphs, "_DENSE", 10)
+    monkeypatch.setattr(walks, "_DENSE", 10)
     iterative = as_domain(edges, kind="edges", n_dims=8).vectors
     np.testing.assert_allclose(iterative @ iterative.T, full @ full.T, atol=0.02)
 
@@ -163,10 +163,10 @@ def test_whole_numbers_name_nodes():
 
 
 def test_walks_get_shorter_when_a_graph_is_dense(monkeypatch):
-    monkeypatch.setattr(graphs, "_MAX_STEPS", 200)
+    monkeypatch.setattr(walks, "_MAX_STEPS", 200)
     domain = as_domain(two_rings(), kind="edges")
     assert "walks of" in domain.notes[-1]
-    monkeypatch.setattr(graphs, "_MAX_ENTRIES", 1)
+    monkeypatch.setattr(walks, "_MAX_ENTRIES", 1)
     with pytest.raises(InputError, match="Leave out the weakest edges"):
         as_domain(two_rings(), kind="edges")
 
@@ -207,3 +207,54 @@ def set_of_nearest(vectors, rows, n_neighbors=10):
     cosines = unit[rows] @ unit.T
     cosines[np.arange(len(rows)), rows] = -2
     return [set(row) for row in np.argpartition(-cosines, n_neighbors)[:, :n_neighbors].tolist()]
+
+
+def blocks(n_blocks: int, n_in_block: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Return edges of which most join nodes of one block."""
+    n_nodes = n_blocks * n_in_block
+    source = rng.integers(0, n_nodes, 12 * n_nodes)
+    inside = (source // n_in_block) * n_in_block + rng.integers(0, n_in_block, source.size)
+    target = np.where(rng.random(source.size) < 0.7, inside, rng.integers(0, n_nodes, source.size))
+    return [(f"n{a:04}", f"n{b:04}") for a, b in zip(source, target, strict=True) if a != b]
+
+
+@pytest.mark.parametrize("most_steps", [5e8, 10.0], ids=["long walks", "edges alone"])
+def test_the_quick_decomposition_of_large_graphs_finds_the_blocks(monkeypatch, most_steps):
+    edges = blocks(20, 15, np.random.default_rng(0))
+    monkeypatch.setattr(walks, "_DENSE", 10)
+    monkeypatch.setattr(walks, "_LARGE", 10)
+    monkeypatch.setattr(walks, "_MAX_STEPS", most_steps)
+    domain = as_domain(edges, kind="edges", n_dims=24)
+    assert any("walks of 1 steps" in note for note in domain.notes) == (most_steps == 10.0)
+    near = set_of_nearest(domain.vectors, np.arange(300), n_neighbors=5)
+    block = np.arange(300) // 15
+    share = np.mean(
+        [np.mean(block[list(each)] == own) for each, own in zip(near, block, strict=True)]
+    )
+    assert share > 0.95
+
+
+def test_the_quick_and_the_full_decomposition_agree(monkeypatch):
+    edges = blocks(6, 20, np.random.default_rng(0))
+    full = as_domain(edges, kind="edges", n_dims=6).vectors
+    monkeypatch.setattr(walks, "_DENSE", 10)
+    monkeypatch.setattr(walks, "_LARGE", 10)
+    quick = as_domain(edges, kind="edges", n_dims=6).vectors
+    np.testing.assert_allclose(quick @ quick.T, full @ full.T, atol=0.05 * np.abs(full).max() ** 2)
+
+
+def test_walks_that_cannot_be_afforded_are_not_begun(monkeypatch):
+    edges = blocks(20, 15, np.random.default_rng(0))
+    asked = []
+    inner = walks._closeness
+    monkeypatch.setattr(walks, "_closeness", lambda *args: asked.append(args[1]) or inner(*args))
+    monkeypatch.setattr(walks, "_MAX_STEPS", 1e5)
+    as_domain(edges, kind="edges")
+    assert asked[0] < 5, "a walk from a few nodes told that five steps are too many"
+
+
+def test_names_of_nodes_need_no_vectors(monkeypatch):
+    monkeypatch.setattr("vecfill.inputs.graphs.node_vectors", None)
+    domain = as_domain(two_rings(), kind="edges", names_only=True)
+    assert domain.entities == tuple(sorted({name for edge in two_rings() for name in edge}))
+    assert domain.vectors.shape == (len(domain), 0)

@@ -155,3 +155,12 @@ def test_distances_passed_as_similarities_are_refused():
 def test_what_an_array_masks_is_missing():
     masked = np.ma.masked_array(points(), mask=np.arange(18).reshape(6, 3) == 4)
     assert as_domain(masked, names=list("abcdef")).columns == ("0", "1", "1 (missing)", "2")
+
+
+@pytest.mark.parametrize("kind", ["features", "similarities"])
+@pytest.mark.parametrize("column", [6, 1_000_000, -1])
+def test_a_sparse_matrix_that_points_outside_of_itself_is_refused(kind, column):
+    matrix = csr_array(np.eye(6))
+    matrix.indices[2] = column
+    with pytest.raises(InputError, match="damaged sparse matrix"):
+        as_domain(matrix, names=list("abcdef"), kind=kind)

@@ -21,6 +21,7 @@ from vecfill.errors import InputError
 from vecfill.io import append_rows, atomic_output
 from vecfill.io import atomic as module
 from vecfill.io.atomic import atomic_outputs
+from vecfill.io.folders import atomic_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -223,6 +224,20 @@ def test_only_temporaries_of_our_own_naming_are_removed(tmp_path):
     with atomic_output(tmp_path / "a") as file:
         file.write(b"new")
     assert names(tmp_path) == sorted(["a", *(path.name for path in others)])
+
+
+def test_temporary_folders_of_dead_writers_are_removed_and_those_of_living_ones_stay(tmp_path):
+    stale, other = tmp_path / ".a.vecfill-1-00.tmp", tmp_path / ".b.vecfill-1-00.tmp"
+    for folder in (stale, other):
+        folder.mkdir()
+        (folder / "half").write_bytes(b"")
+    with atomic_folder(tmp_path / "a") as first:
+        (first / "file").write_bytes(b"first")
+        with pytest.raises(KeyError), atomic_folder(tmp_path / "a") as second:
+            assert names(tmp_path) == sorted([first.name, second.name, other.name])
+            raise KeyError
+    assert names(tmp_path) == [other.name, "a"]
+    assert (tmp_path / "a" / "file").read_bytes() == b"first"
 
 
 # 69

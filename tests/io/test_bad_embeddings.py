@@ -243,7 +243,7 @@ def test_broken_gzip_is_refused(put):
     refused(put(packed[:-20]), "gzip file is cut short: it ends before its compressed data does")
     refused(put(b"\x1f\x8b" + b"nonsense" * 5), "gzip file is damaged")
     refused(put(gzip.compress(b"%PDF-1.7 something else")), "is a PDF")
-    refused(put(gzip.compress(gzip.compress(b"a 1\n"))), "gzip inside gzip")
+    refused(put(gzip.compress(gzip.compress(b"a 1\n"))), "this gzip file holds another packed file")
     refused(put(gzip.compress(bytes(20_000_000))), "unpacks to more than 1000 times|header")
 
 
@@ -466,6 +466,8 @@ def test_a_column_name_that_is_not_utf8_used_to_be_a_bug(tmp_path):
     data = (tmp_path / "a.feather").read_bytes()
     (tmp_path / "a.feather").write_bytes(data.replace(b"caf_", b"caf\xe9"))
     refused(tmp_path / "a.feather", r"name of the column 'caf\\xe9' is not UTF-8")
+    with pytest.raises(FormatError, match=r"name of the column 'caf\\xe9' is not UTF-8"):
+        read_table(tmp_path / "a.feather")
 
 
 def test_an_address_is_not_fetched(tmp_path):
@@ -478,6 +480,8 @@ def test_an_address_is_not_fetched(tmp_path):
 
 def test_a_nul_in_a_text_is_told_by_line(put):
     refused(put(b"cat 1 2\ndo\0g 3 4\n"), "line 2 holds a NUL byte, at byte offset 10")
+    refused(put(b"2 2\ncat 1 \0 2\ndog 3 4\n"), "line 2 holds a NUL byte, at byte offset 10")
+    refused(put(b"2 2\ncat 1 2\n\0dog 3 4\n"), "line 3 holds a NUL byte, at byte offset 12")
     refused(put(b"\0\0\0\0"), "no header line")
 
 

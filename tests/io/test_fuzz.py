@@ -5,21 +5,16 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import zipfile
-from io import BytesIO
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.io.conftest import fasttext_bytes
+from tests.io.fuzzing import CORPUS, NAMES, TARGETS, check_answers, corpus_files, seed_files
 
-from vecfill import Embedding, read_embedding, write_embedding
+from vecfill import read_embedding
 from vecfill.errors import VecfillError
-from vecfill.io import FORMAT_NAMES, append_rows
+from vecfill.io import FORMAT_NAMES
 
-NAMES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv", "vec.gz"]
 SEEDS = [*NAMES, "fasttext", "zip"]
 N_EXAMPLES = int(os.environ.get("VECFILL_FUZZ_EXAMPLES", "60"))
 QUIET = settings(
@@ -30,20 +25,18 @@ QUIET = settings(
 
 
 @pytest.fixture(scope="module")
-def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("seeds")
-    vectors = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
-    made = Embedding(["the", "zürich", "caf\udce9", "x"], vectors)
-    found: dict[str, bytes] = {}
-    for name in NAMES:
-        write_embedding(made, folder / f"made.{name}")
-        found[name] = (folder / f"made.{name}").read_bytes()
-    found["fasttext"] = fasttext_bytes([b"cat", b"dog"])
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("made.bin", found["bin"])
-    found["zip"] = packed.getvalue()
-    return found
+def seeds() -> dict[str, bytes]:
+    return seed_files()
+
+
+def test_files_that_fuzzing_has_found_are_answered(tmp_path):
+    folders = {path.name for path in CORPUS.iterdir()}
+    assert folders <= set(TARGETS), "a folder of the corpus is named for a format"
+    for target in folders:
+        for name, data in corpus_files(target).items():
+            assert data, name
+            check_answers(tmp_path / "file.data", data, target)
+            check_answers(tmp_path / "file.data", data)
 
 
 def mutated(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
@@ -52,24 +45,6 @@ def mutated(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
         start = place % (len(changed) + 1)
         changed[start : start + n_removed] = put_in
     return bytes(changed)
-
-
-def answers(path: Path, data: bytes) -> None:
-    """Read `data` whole, in part and as an original; only errors of ours may come out."""
-    path.write_bytes(data)
-    for words in (None, ["the", "dog"]):
-        try:
-            found = read_embedding(path, words)
-        except VecfillError:
-            continue
-        assert np.isfinite(found.vectors).all()
-    target = path.with_name("target")
-    target.unlink(missing_ok=True)
-    try:
-        append_rows(path, target, Embedding(["new"], np.ones((1, 3))))
-    except VecfillError:
-        assert not target.exists()
-    assert path.read_bytes() == data
 
 
 EDITS = st.lists(
@@ -84,7 +59,7 @@ def test_mutations_of_a_valid_file_are_read_or_refused(seeds, seed, tmp_path):
     @QUIET
     @given(EDITS)
     def holds(edits: list[tuple[int, int, bytes]]) -> None:
-        answers(tmp_path / "file.data", mutated(seeds[seed], edits))
+        check_answers(tmp_path / "file.data", mutated(seeds[seed], edits))
 
     holds()
 
@@ -93,13 +68,13 @@ def test_mutations_of_a_valid_file_are_read_or_refused(seeds, seed, tmp_path):
 def test_files_cut_anywhere_are_read_or_refused(seeds, seed, tmp_path):
     data = seeds[seed]
     for end in range(1, len(data), max(1, len(data) // 40)):
-        answers(tmp_path / "file.data", data[:end])
+        check_answers(tmp_path / "file.data", data[:end])
 
 
 @QUIET
 @given(st.binary(min_size=1, max_size=300), st.booleans())
 def test_raw_bytes_are_read_or_refused(tmp_path, data, packed):
-    answers(tmp_path / "file.data", gzip.compress(data) if packed else data)
+    check_answers(tmp_path / "file.data", gzip.compress(data) if packed else data)
 
 
 @pytest.mark.parametrize("kind", FORMAT_NAMES)
@@ -121,4 +96,4 @@ LINES = st.lists(st.text("ab1 .-e\t\r\n,", max_size=12), max_size=8).map("\n".jo
 @QUIET
 @given(LINES)
 def test_lines_that_are_nearly_rows_are_read_or_refused(tmp_path, text):
-    answers(tmp_path / "file.txt", text.encode() or b"\n")
+    check_answers(tmp_path / "file.txt", text.encode() or b"\n")

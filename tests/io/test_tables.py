@@ -158,7 +158,10 @@ def test_another_encoding_is_read_when_named(tmp_path):
         (b"\n \n", "only blank lines"),
         (b"a,b\n", "a header and no rows"),
         (b'"a","b"\n', "a header and no rows"),
-        ("name,x\nNice,1\nÅlesund,2\n".encode("latin-1"), r"line 3, byte offset 14.*0xc5.*--enc"),
+        (
+            "name,x\nNice,1\nÅlesund,2\n".encode("latin-1"),
+            r"line 3, byte offset 14.*0xc5.*encoding=",
+        ),
         (b"a,b\nx,1\ny,2,3\n", r"line 3: 3 cells, but the first line has 2.*'y'"),
         (b"a,b\nx,1\ny\n", r"line 3: 1 cells"),
         (b'a,b\n"x\n1",2\ny\n', r"line 4: 1 cells"),
@@ -244,6 +247,15 @@ def test_a_workbook_and_a_zip_of_several_files_are_no_tables(tmp_path):
                 archive.writestr(name, "x")
         with pytest.raises(FormatError, match=said):
             read_table(tmp_path / "t.zip")
+
+
+def test_empty_space_is_refused_before_it_is_read_into_memory(tmp_path):
+    with (tmp_path / "t.csv").open("wb") as file:
+        file.truncate(10**13)
+    with pytest.raises(
+        FormatError, match=r"t\.csv begins with 65,536 NUL bytes, so it is empty space"
+    ):
+        read_table(tmp_path / "t.csv")
 
 
 def test_a_table_larger_than_memory_says_so(tmp_path, monkeypatch):

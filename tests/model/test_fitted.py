@@ -66,7 +66,7 @@ def test_asking_for_some_rows_gives_the_same_vectors(name):
         ({"min_degree": 0}, "min_degree=0 is not a whole number of at least 1"),
         ({"residual_share": 1.5}, "residual_share=1.5 is out of range"),
         ({"preparation": "unitrows"}, "Did you mean 'unit_rows'"),
-        ({"weight_floor": np.inf}, "weight_floor=inf is not a number"),
+        ({"weight_floor": np.inf}, "weight_floor=inf is not a finite number"),
     ],
 )
 def test_a_predictor_refuses_what_cannot_be(options, words):

@@ -11,10 +11,13 @@ from vecfill.errors import InputError
 from vecfill.model import preparation
 from vecfill.model.preparation import (
     PREPARATIONS,
+    rank_normal,
+    rank_normal_unit_rows,
     standardized,
     unit_rows,
     unit_rows_without_first_component,
 )
+from vecfill.model.rank_normal import RankNormal
 
 matrices = arrays(
     st.sampled_from([np.float32, np.float64]),
@@ -102,3 +105,49 @@ def test_a_sparse_matrix_that_would_not_fit_is_refused():
 def test_the_preparations_cannot_be_changed_from_outside():
     with pytest.raises(TypeError):
         PREPARATIONS["other"] = unit_rows
+
+
+@given(matrices)
+def test_what_was_learnt_prepares_the_same_rows_alike(domain):
+    fitted = RankNormal.fitted(domain)
+    rows = np.vstack([fitted.applied(row[None]) for row in domain])
+    np.testing.assert_array_equal(rows, rank_normal(domain))
+
+
+@given(matrices)
+def test_rank_normal_columns_keep_their_order_and_nothing_else_of_their_values(domain):
+    exact = domain.astype(float)
+    found = rank_normal(exact)
+    np.testing.assert_allclose(found, rank_normal(np.arctan(exact / 1e3)), atol=1e-9)
+    np.testing.assert_allclose(-found, rank_normal(-exact), atol=1e-9)
+
+
+def test_rank_normal_scores_are_normal_quantiles_of_mean_ranks():
+    from scipy.stats import norm, rankdata
+
+    column = np.array([5.0, 1.0, 5.0, 2.0, 1000.0])
+    expected = norm.ppf((rankdata(column) - 0.5) / 5)
+    np.testing.assert_allclose(rank_normal(column[:, None]).ravel(), expected)
+
+
+def test_a_new_value_gets_a_score_between_those_of_its_neighbors():
+    fitted = RankNormal.fitted(np.array([[0.0], [10.0], [20.0], [1e308]]))
+    asked = np.array([[-5.0], [5.0], [15.0], [5e307], [1.7e308]])
+    found, scores = fitted.applied(asked).ravel(), fitted.ladders[0].scores
+    assert found[0] == scores[0]
+    np.testing.assert_allclose(found[1:3], (scores[:2] + scores[1:3]) / 2)
+    np.testing.assert_allclose(found[3], (scores[2] + scores[3]) / 2)
+    assert found[4] == scores[3]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rank_normal_sparse_rows_stay_sparse_and_as_far_apart(dtype):
+    sparse = csr_array(random_array((30, 9), density=0.3, rng=np.random.default_rng(0)))
+    sparse = (sparse - sparse.multiply(sparse > 0.5) * 3).tocsr().astype(dtype)
+    found, dense = rank_normal(sparse), rank_normal(sparse.toarray())
+    assert found.nnz <= sparse.nnz
+    assert found.dtype == dtype
+    shift = found.toarray() - dense
+    np.testing.assert_allclose(shift, shift[:1].repeat(30, axis=0), atol=1e-6)
+    lengths = np.linalg.norm(rank_normal_unit_rows(sparse).toarray(), axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1.0, atol=1e-6)

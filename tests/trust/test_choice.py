@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from vecfill import InputError
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import PAPER, LatentSemantic
+from vecfill.model.predictors import PAPER, KernelRidge, LatentSemantic
 from vecfill.model.space import Space
+from vecfill.model.stack import Stack
 from vecfill.trust import choice as choice_module
+from vecfill.trust import trials
 from vecfill.trust.choice import choose, fewer_dims, permutation_p_value
 from vecfill.trust.folds import hidden_folds
 
@@ -82,10 +85,46 @@ def test_chance_is_even_for_unrelated_directions():
     assert np.mean(np.array(chances) < 0.05) < 0.1
 
 
+def test_chance_is_that_of_all_pairs_of_predictions_and_truths():
+    rng = np.random.default_rng(0)
+    truth = unit(rng.normal(size=(60, 7)))
+    predicted = unit(0.2 * truth + rng.normal(size=(60, 7)))
+    cosines = predicted @ truth.T
+    centred = cosines - cosines.mean(axis=0) - cosines.mean(axis=1, keepdims=True) + cosines.mean()
+    spread = np.sqrt((centred**2).sum() / 59)
+    expected = norm.sf((np.trace(cosines) - 60 * cosines.mean()) / spread)
+    np.testing.assert_allclose(permutation_p_value(predicted, truth), expected, rtol=1e-10)
+
+
+def test_equal_predictions_show_nothing():
+    truth = unit(np.random.default_rng(0).normal(size=(60, 7)))
+    assert permutation_p_value(np.tile(truth[:1], (60, 1)), truth) == 1.0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_racing_chooses_as_well_as_the_full_comparison(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(260, 3))
+    domain = np.exp(latent @ rng.normal(size=(3, 8)))
+    embedding = np.tanh(latent @ rng.normal(size=(3, 6))) + 0.2 * rng.normal(size=(260, 6))
+    is_known = rng.random(260) < 0.8
+    # Far harsher than in use: few rows, and one standard error is enough to lose.
+    monkeypatch.setattr(trials, "FEWEST_RACED", 15)
+    monkeypatch.setattr(trials, "CLEAR_LOSS", 1.0)
+    monkeypatch.setattr(LatentSemantic, "shares_folds", classmethod(lambda *_: False))
+    quick = choose(Space(domain), embedding, is_known)
+    monkeypatch.setattr(trials, "CLEAR_LOSS", np.inf)
+    full = choose(Space(domain), embedding, is_known)
+    assert len(quick.tried) < len(full.tried)
+    for measure, noise in (("centred_cosine", 0.01), ("mrr", 0.02)):
+        gap = full.honest.of(measure).mean() - quick.honest.of(measure).mean()
+        assert gap < noise
+
+
 def test_too_few_known_rows_are_refused_with_the_way_out():
     domain, embedding, _ = made()
     is_known = np.arange(150) < 9
-    with pytest.raises(InputError, match=r"Only 9 entities are known.*--method paper"):
+    with pytest.raises(InputError, match=r"Only 9 entities are known.*method=.paper."):
         choose(Space(domain), embedding, is_known)
 
 
@@ -94,8 +133,10 @@ def test_distances_admit_only_what_needs_no_vectors():
     distances = np.sqrt(((domain[:, None] - domain[None]) ** 2).sum(axis=2))
     found = choose(Space(distances, is_distances=True), embedding, is_known)
     assert found.has_signal
-    assert {each.preparation for each in found.tried} == {"as_given"}
-    assert all(each.residual_share is None for each in found.tried)
+    single = [each for each in found.tried if not isinstance(each, Stack)]
+    assert {each.preparation for each in single} == {"as_given"}
+    assert all(getattr(each, "residual_share", None) is None for each in single)
+    assert {type(each) for each in found.tried} >= {LatentSemantic, KernelRidge}
 
 
 def test_a_large_embedding_is_compared_in_fewer_dimensions(monkeypatch):
@@ -122,6 +163,77 @@ def test_the_second_round_keeps_the_preparation_that_won_the_first():
     domain, embedding, is_known = made()
     domain[:, 0] *= 1e4
     found = choose(Space(domain), embedding, is_known)
-    later = {each.preparation for each in found.tried if each.min_degree == 20}
-    assert later == {found.predictor.preparation}
+    mixes = [each for each in found.tried if isinstance(each, LatentSemantic)]
+    later = {each.preparation for each in mixes if each.min_degree == 20}
+    assert len(later) == 1
     assert later != {"as_given"}
+
+
+def test_classic_candidates_are_those_of_before():
+    domain, embedding, is_known = made()
+    found = choose(Space(domain), embedding, is_known, candidates="classic")
+    preparations = ["as_given", "standardized", "unit_rows", "unit_rows_without_first_component"]
+    shares = (None, 0.3, 0.6, 1.0)
+    first = [
+        LatentSemantic(each, 8, 0.1, share) for each in preparations for share in (*shares, 0.0)
+    ]
+    later = [
+        LatentSemantic("as_given", degree, ridge, share)
+        for degree in (8, 20)
+        for ridge in (0.0, 0.1, 0.3)
+        for share in shares
+        if (degree, ridge) != (8, 0.1)
+    ]
+    assert list(found.tried) == first + later
+    # Recorded before there were other candidates.
+    assert found.predictor == LatentSemantic("as_given", 8, 0.3, 0.6)
+    recorded = {
+        0: (0.7492830998551393, 0.4147719873376522),
+        7: (0.7471375095795302, 0.4210004794045177),
+        13: (0.7139503826800269, 0.3803905777144894),
+        25: (0.7317304467203233, 0.41342648177354974),
+        39: (0.7287607225080551, 0.42177210359567174),
+    }
+    for number, measures in recorded.items():
+        means = found.means[number]
+        assert (means["centred_cosine"], means["mrr"]) == pytest.approx(measures, rel=1e-9)
+    assert found.honest.centred_cosine.mean() == pytest.approx(0.7531776561388656, rel=1e-9)
+
+
+def test_preparations_and_kernels_enter_the_folds_by_a_race():
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(150, 4))
+    domain = np.exp(3 * latent)
+    found = choose(Space(domain), latent @ rng.normal(size=(4, 9)), np.ones(150, bool))
+    mixes = [each for each in found.tried if isinstance(each, LatentSemantic)]
+    assert len({each.preparation for each in mixes}) == 3
+    assert mixes[0].preparation == "rank_normal"
+    assert sum(isinstance(each, KernelRidge) for each in found.tried) == 2
+    assert sum(isinstance(each, Stack) for each in found.tried) in (0, 2)
+
+
+@pytest.mark.parametrize("candidates", ["all", "classic"])
+def test_progress_reaches_its_end(candidates):
+    domain, embedding, is_known = made()
+    told = []
+
+    def tell(*each):
+        told.append(each)
+
+    choose(Space(domain), embedding, is_known, candidates=candidates, progress=tell)
+    assert [done for done, _ in told] == list(range(1, len(told) + 1))
+    assert {total for _, total in told} == {len(told)}
+
+
+def test_large_spaces_keep_only_what_the_race_has_left(monkeypatch):
+    from vecfill.model import space as space_module
+
+    monkeypatch.setattr(space_module, "LARGE", 0)
+    monkeypatch.setattr(choice_module, "MOST_FOR_KERNELS", 50)
+    domain, embedding, is_known = made()
+    space = Space(domain)
+    found = choose(space, embedding, is_known)
+    assert not any(isinstance(each, KernelRidge) for each in found.tried)
+    used = {each.preparation for each in found.tried if isinstance(each, LatentSemantic)}
+    kept = {key[1] for key in space._kept if isinstance(key, tuple) and key[0] == "rows"}
+    assert kept - {"as_given"} == used - {"as_given"}

@@ -14,10 +14,12 @@ from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, curve_of_known
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
-from vecfill.trust.decision import decide, hidden_offsets, looks_rare, rules_for
+from vecfill.trust.confidence import learn_confidence
+from vecfill.trust.decision import RARE, decide, hidden_offsets, odds_of_rare, rules_for
 from vecfill.trust.folds import rarest_block
-from vecfill.trust.hidden import hide_and_impute
+from vecfill.trust.hidden import Region, hide_and_impute
 from vecfill.trust.proof import cautious
+from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import kind_of_name
 
 
@@ -206,6 +208,8 @@ def test_bins_cover_every_rank_once_and_samples_add_up():
     found, again = (each.means(n_words=5000) for each in (whole, parts))
     np.testing.assert_allclose(found.means, again.means)
     np.testing.assert_allclose(found.means[0], vectors[:200].mean(axis=0))
+    np.testing.assert_allclose(found.spreads, again.spreads)
+    np.testing.assert_allclose(found.spreads[0], np.sqrt(vectors[:200].var(axis=0).sum()))
     assert (np.diff(found.rarity) > 0).all()
 
 
@@ -216,12 +220,83 @@ def test_a_parabola_is_not_followed_far():
     assert max(rule.beyond for rule in rules if rule.degree == 1) == 3.0
 
 
-def test_unknown_rows_are_taken_for_rare_if_the_domain_says_nothing_about_it():
+def test_the_odds_stay_open_if_the_domain_says_nothing_about_rarity():
     rng = np.random.default_rng(0)
     domain, rarity = rng.normal(size=(200, 3)), np.r_[np.linspace(0, 5, 150), np.full(50, np.nan)]
     is_known = np.arange(200) < 150
     block = rarest_block(is_known, rarity, share=1 / 3)
-    assert looks_rare(Space(domain), PAPER, rarity, is_known, block)
+    assert 0.2 < odds_of_rare(Space(domain), PAPER, rarity, is_known, block) < RARE
+
+
+def test_frequent_entities_with_many_neighbors_do_not_make_unknown_rows_look_frequent():
+    # Frequent rows lie in the middle and are in every mix, so all rows are imputed to be frequent.
+    rng = np.random.default_rng(0)
+    n_rows = 300
+    scale = np.linspace(0.3, 3.0, n_rows)
+    domain, every = rng.normal(size=(n_rows, 6)) * scale[:, None], np.log(np.arange(n_rows) + 1.0)
+    is_known = rng.random(n_rows) < 0.7
+    rarity = np.where(is_known, every, np.nan)
+    block = rarest_block(is_known, rarity, share=1 / 3)
+    given = KnownRows(rarity[:, None], is_known)
+    imputed = PAPER.predict(Space(domain), given).vectors
+    assert imputed.mean() < given.known.mean() - 0.1
+    assert odds_of_rare(Space(domain), PAPER, rarity, is_known, block) < RARE
+
+
+def region(**changes):
+    curve = Curve(np.array([0.0, 4.0]), np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([2.0, 1.0]))
+    same = {"centre": np.zeros(2), "offset": np.array([4.0, 0.0]), "length": 1.0}
+    return Region(
+        **{"curve": curve, **same, "hidden": (0.0, 2.0), "unknown": (2.0, 4.0), **changes}
+    )
+
+
+def test_hidden_rows_are_carried_to_the_rarity_of_unknown_ones():
+    from vecfill.trust.hidden import _carried
+
+    ones = np.ones(1)
+    scores = RowScores(ones, ones, ones, ones, ones)
+    # By hand: from rarity 0 to 2 the mean moves from (0, 0) to (2, 0), the spread from 2 to 1.5.
+    rest, truth = np.array([[0.0, 3.0]]), np.array([[0.0, 4.0]])
+    found = _carried(scores, rest, truth, np.zeros(1), region())
+    expected = np.array([4.0, 1.0]) @ np.array([2.0, 3.0]) / np.sqrt(17.0 * 13.0)
+    assert found.centred_cosine.item() == pytest.approx(expected)
+    assert found.reciprocal_rank.item() == 1.0
+    # Seen from another centre, only the centred cosine changes.
+    moved = _carried(scores, rest, truth, np.zeros(1), region(centre=np.array([1.0, 0.0])))
+    assert moved.cosine.item() == found.cosine.item()
+    assert moved.centred_cosine.item() != found.centred_cosine.item()
+
+
+def test_confidence_is_learnt_where_unknown_rows_lie_and_scores_stay_those_of_hidden_rows():
+    domain, embedding, is_known, rarity, every = drifting()
+    block = rarest_block(is_known, rarity.values, share=1 / 3)
+    knots = np.linspace(0, 12, 5)
+    spreads = np.linspace(5.0, 1.0, 5)
+    curve = Curve(knots, np.zeros((5, 12)), spreads)
+    place = Region(curve, np.zeros(12), np.ones(12), 1.0, (0.0, 9.0), (9.0, 12.0))
+    asked = (Space(domain), embedding, embedding[is_known], PAPER, [block])
+    options = {"rule": OffsetRule(0.5, curve=curve), "rarity": rarity.values}
+    carried = hide_and_impute(*asked, **options, region=place)
+    plain = hide_and_impute(*asked, **options)
+    assert plain.moved is None
+    assert (carried.scores.centred_cosine == plain.scores.centred_cosine).all()
+    assert not np.allclose(carried.carried.centred_cosine, plain.scores.centred_cosine)
+    learnt = learn_confidence(carried, carried.signals)
+    assert (learnt.actual == carried.carried.centred_cosine).all()
+    assert every.size == is_known.size
+
+
+def test_a_file_with_its_rarest_words_first_is_not_read_the_wrong_way_round():
+    domain, embedding, *_ = drifting()
+    names = [f"e{i:0{1 + i // 40}d}" for i in range(400)]
+    table = dict(zip(names, domain, strict=True))
+    right = vf.impute(table, vf.Embedding(names[:280], embedding[:280]), method="paper")
+    assert right.to_dict()["rarity"] == "order"
+    turned = vf.Embedding(names[:280][::-1], embedding[:280][::-1])
+    wrong = vf.impute(table, turned, method="paper")
+    assert wrong.to_dict()["rarity"] is None
+    assert any("as if the rarest words came first" in note for note in wrong.notes)
 
 
 def test_the_offset_of_the_vocabulary_is_constant_beyond_its_end():
@@ -271,16 +346,16 @@ def test_evaluate_can_hide_the_rarest():
     assert (report.hide, report.folds) == ("rarest", 2)
     assert report.scores["auto"].cosine.size == round(0.2 * 280) + round(0.4 * 280)
     assert report.methods["auto"]["centred_cosine"] > report.methods["ridge"]["centred_cosine"]
-    assert "rare hidden entity" in report.verdict
+    assert "rare hidden entit" in report.verdict
     order = np.random.default_rng(0).permutation(280)
     mixed = vf.Embedding([names[i] for i in order], embedding[order])
-    with pytest.raises(vf.InputError, match=r"Pass counts= \(--counts\)"):
+    with pytest.raises(vf.InputError, match=r"Pass counts=\."):
         vf.evaluate(table, mixed, hide="rarest")
 
 
 def test_the_goal_decides_by_what_methods_are_chosen():
-    from vecfill.trust.choice import standing
     from vecfill.trust.scores import RowScores
+    from vecfill.trust.trials import standing
 
     def scored(cosine, rank):
         return RowScores(*(np.full(50, value) for value in (cosine, rank, rank, cosine, 1.0)))
@@ -311,3 +386,88 @@ def test_entities_below_the_asked_bound_are_left_out():
     assert curve[-1]["share"] == 1.0
     assert curve[0]["threshold"] >= curve[-1]["threshold"]
     assert curve[-1]["centred_cosine"] == pytest.approx(every.confidence.actual.mean())
+
+
+def drifting_files(n_known: int = 280):
+    names = [f"e{i}" for i in range(400)]
+    domain, embedding, *_ = drifting()
+    table = dict(zip(names, domain, strict=True))
+    return table, vf.Embedding(names[:n_known], embedding[:n_known])
+
+
+def test_the_decision_of_an_evaluation_imputes_what_auto_imputes():
+    table, base = drifting_files()
+    report = vf.evaluate(table, base, folds=3)
+    assert report.decision.rule is not None
+    again = vf.impute(table, base, method=report.decision)
+    result = vf.impute(table, base)
+    assert again.embedding.vectors.tobytes() == result.embedding.vectors.tobytes()
+    assert again.confidence.lower_bound.tobytes() == result.confidence.lower_bound.tobytes()
+    assert again.decision.on_block == result.decision.on_block
+
+
+def test_rows_hidden_at_random_are_not_imputed_as_rare_ones():
+    table, base = drifting_files()
+    rng = np.random.default_rng(0)
+    order = rng.permutation(280)
+    # The same vectors in an order that means nothing: no rarity, so no offset.
+    mixed = vf.Embedding([base.words[i] for i in order], np.asarray(base.vectors)[order])
+    told, untold = (vf.evaluate(table, each, folds=3) for each in (base, mixed))
+    assert (told.decision.rule is not None, untold.decision.rule) == (True, None)
+    assert told.methods["auto"] == pytest.approx(untold.methods["auto"], abs=0.03)
+
+
+def test_suspicion_does_not_fall_on_entities_for_being_frequent():
+    table, base = drifting_files()
+    result = vf.impute(table, base)
+    assert result.decision.rule is not None
+    without_offset = vf.impute(table, base, method=result.predictor)
+    assert result.suspicious == without_offset.suspicious
+
+
+def test_the_offset_alone_is_told_apart_from_what_tells_entities_apart():
+    table, base = drifting_files()
+    result = vf.impute(table, base)
+    told = result.to_dict()["offset"]["on_hidden_rarest"]
+    assert told["none"]["centred_cosine"] < told["offset_alone"]["centred_cosine"]
+    assert told["offset_alone"]["hits_at_10"] < told["offset"]["hits_at_10"]
+    assert any("The offset alone, the same vector for all, has" in note for note in result.notes)
+
+
+def test_a_kind_whose_bounds_held_too_rarely_gets_the_bound_of_its_own():
+    names = tuple([f"town{i}" for i in range(200)] + [f"New Town {i}" for i in range(100)])
+    rng = np.random.default_rng(0)
+    domain = rng.normal(size=(300, 3))
+    embedding = np.sin(domain @ rng.normal(size=(3, 8)))
+    # Names of several words are known by vectors that have nothing to do with the domain.
+    embedding[200:] = rng.normal(size=(100, 8))
+    base = vf.Embedding([*names[:150], *names[200:260]], np.r_[embedding[:150], embedding[200:260]])
+    result = vf.impute(dict(zip(names, domain, strict=True)), base)
+    several = next(each for each in result.strata if "several" in each.name)
+    assert several.is_proved
+    assert several.falls_short_of(0.9)
+    bounds = {
+        kind: [
+            bound
+            for word, bound in zip(
+                result.embedding.words, result.confidence.lower_bound, strict=True
+            )
+            if kind_of_name(word) == kind
+        ]
+        for kind in ("names of one word", "names of several words")
+    }
+    assert max(bounds["names of several words"]) < min(0.0, max(bounds["names of one word"]))
+
+
+def test_bounds_hold_for_both_proofs_while_it_is_open_whether_unknown_rows_are_rare(monkeypatch):
+    from vecfill.trust import decision as module
+
+    table, base = drifting_files()
+    sure = vf.impute(table, base)
+    assert sure.decision.is_sure
+    monkeypatch.setattr(module, "SURE", 1e300)
+    unsure = vf.impute(table, base)
+    assert not unsure.decision.is_sure
+    assert (unsure.confidence.lower_bound <= sure.confidence.lower_bound).all()
+    assert (unsure.confidence.lower_bound < sure.confidence.lower_bound).any()
+    assert (unsure.confidence.values == sure.confidence.values).all()

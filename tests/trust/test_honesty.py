@@ -8,7 +8,6 @@ from tests.trust.test_choice import made
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
 from vecfill.trust import decision as decision_module
-from vecfill.trust import evaluation as evaluation_module
 from vecfill.trust.choice import choose, honest_scores
 from vecfill.trust.confidence import _cross_fitted, learn_confidence
 from vecfill.trust.evaluation import evaluate_rows
@@ -42,7 +41,9 @@ def test_an_expectation_is_learnt_without_the_fold_it_is_for():
 
 def hidden_with(cosines, fold):
     n_rows = len(cosines)
-    return Hidden(np.arange(n_rows), fold, np.zeros((n_rows, 2)), scores_of(cosines))
+    return Hidden(
+        np.arange(n_rows), fold, np.zeros((n_rows, 2)), scores_of(cosines), scores_of(cosines)
+    )
 
 
 def test_coverage_of_a_fold_is_measured_with_the_margin_of_the_others():
@@ -60,7 +61,6 @@ def test_in_each_fold_the_method_is_chosen_without_the_hidden_rows(monkeypatch):
         seen.append(mask.copy())
         return choose(space, vectors, mask, **options)
 
-    monkeypatch.setattr(evaluation_module, "choose", recorded)
     monkeypatch.setattr(decision_module, "choose", recorded)
     evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
     *in_folds, at_the_end = seen

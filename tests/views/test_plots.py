@@ -47,6 +47,17 @@ def test_an_unknown_measure_is_refused_with_those_there_are(evaluation):
         plots.comparison(evaluation, measure="beauty")
 
 
+def test_the_curve_of_kept_entities_shows_share_quality_and_threshold(small_run, tmp_path):
+    axes = drawn(plots.kept_share(small_run.confidence, n_points=8), tmp_path)
+    points = small_run.confidence.curve(8)
+    x, y = axes.lines[0].get_data()
+    assert list(x) == [each["share"] for each in points]
+    assert list(y) == [each["centred_cosine"] for each in points]
+    (top,) = axes.child_axes
+    told = [f"{points[place]['threshold']:.2f}" for place in (1, 3, 5, 7)]
+    assert [label.get_text() for label in top.get_xticklabels()] == told
+
+
 def test_the_reliability_diagram_shows_bins_around_the_line(small_run, tmp_path):
     axes = drawn(plots.reliability(small_run.confidence, n_bins=5), tmp_path)
     right, bins = axes.lines[0], axes.lines[1]
@@ -82,6 +93,39 @@ def test_sensitivity_takes_means_of_repetitions(tmp_path):
     assert axes.lines[0].get_xdata().tolist() == [4, 8]
     assert axes.lines[0].get_ydata() == pytest.approx([0.1, 0.3])
     assert len(axes.collections) == 1
+
+
+def test_a_reference_curve_is_dotted_in_the_color_of_its_own(tmp_path):
+    ours = {"a": {1: 0.1, 2: 0.2}, "b": {1: 0.3, 2: 0.4}}
+    figure = plots.sensitivity(
+        ours, parameter="k", measure="hits", reference={"b": {2: 0.5, 1: 0.35}}
+    )
+    axes = drawn(figure, tmp_path)
+    _, own, dotted, _ = axes.lines
+    assert own.get_color() == dotted.get_color()
+    assert dotted.get_linestyle() == ":"
+    assert dotted.get_ydata().tolist() == [0.35, 0.5]
+    with pytest.raises(InputError, match="'c', which is not among the curves"):
+        plots.sensitivity(ours, parameter="k", measure="hits", reference={"c": {1: 0.1}})
+
+
+def test_several_heat_maps_share_one_scale(tmp_path):
+    tables = {"one": np.full((2, 30), 0.1), "two": np.full((2, 30), 0.9)}
+    figure = plots.heat_map(tables, rows=(2, 5), columns=range(30))
+    drawn(figure, tmp_path)
+    first, second = (axes.images[0] for axes in figure.axes[:2])
+    assert first.get_clim() == second.get_clim() == (0.1, 0.9)
+    assert not figure.axes[0].texts
+    assert len(figure.axes[0].get_xticks()) == 5
+
+
+def test_a_spectrum_shows_another_matrix_beside(tmp_path):
+    weights, other = csr_array(np.eye(2)[::-1]), csr_array(np.array([[0.5, 0.5], [0.5, 0.5]]))
+    figure = plots.spectrum(weights, np.array([True, False]), reference=other)
+    lines = drawn(figure, tmp_path).lines
+    assert lines[2].get_ydata() == pytest.approx([1.0, 0.0])
+    with pytest.raises(InputError, match="at most 3000"):
+        plots.spectrum(weights, np.ones(2, bool), reference=csr_array((5000, 5000)))
 
 
 def test_a_heat_map_has_its_numbers_and_refuses_labels_that_do_not_fit(tmp_path):

@@ -27,7 +27,14 @@ def report(small_run, tmp_path_factory):
         match="exact",
         folds=2,
     )
-    write_report(small_run, path, evaluation=evaluation, title="Towns & <b>others</b>")
+    rng = np.random.default_rng(1)
+    columns = {
+        "size": {name: float(rng.integers(100)) for name in small_run.domain.entities},
+        "kind": {name: f"kind {len(name) % 3}" for name in small_run.domain.entities[:-1]},
+        "=rude": dict.fromkeys(small_run.domain.entities, "=1+1"),
+    }
+    title = "Towns & <b>others</b>"
+    write_report(small_run, path, evaluation=evaluation, columns=columns, title=title)
     return path
 
 
@@ -48,7 +55,8 @@ def wait_for_rows(shown, n_rows):
 
 def test_the_page_needs_no_network_and_says_nothing_to_the_console(report, open_page):
     shown = open_page(report)
-    assert "17 vectors imputed from 50 known" in shown.inner_text("h1")
+    assert shown.inner_text("h1") == "Imputation works well on this data"
+    assert "17 vectors imputed from 50 known" in shown.inner_text("#numbers")
     assert shown.inner_text("#title") == "Towns & <b>others</b>"
     assert shown.complaints == []
     assert report.stat().st_size < 5_000_000
@@ -57,9 +65,22 @@ def test_the_page_needs_no_network_and_says_nothing_to_the_console(report, open_
 
 def test_searching_leaves_the_entities_that_match(report, open_page):
     shown = open_page(report)
-    shown.fill("#search", "TOWN 5")
-    wait_for_rows(shown, 10)
-    assert shown.inner_text("#table-status") == "10 entities found"
+    shown.fill("#search", "TOWN 50")
+    entities = data_of(report)["entities"]
+    known = data_of(report)["known"]
+    near = [{known[k] for k in (*a[:3], *b[:3])} for a, b in
+            zip(entities["nearest"], entities["contributors"], strict=True)]  # fmt: skip
+    n_found = sum(
+        "town 50" in name or any("town 50" in each for each in names)
+        for name, names in zip(entities["name"], near, strict=True)
+    )
+    wait_for_rows(shown, n_found)
+    # Names come first; what is near such a name, after them.
+    assert shown.inner_text("#table tbody tr:first-child").startswith("town 50")
+    assert (
+        shown.inner_text("#table-status")
+        == f"{n_found} entit{'y' if n_found == 1 else 'ies'} found"
+    )
     shown.fill("#search", "no such thing")
     shown.locator("#table td", has_text="Nothing matches").wait_for()
     assert shown.complaints == []

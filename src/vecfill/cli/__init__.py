@@ -5,7 +5,8 @@
 1     an error of ours: a bug
 2     bad usage or bad input, the message says what to do
 3     refused: the table carries no signal about the embedding
-130   interrupted
+130   interrupted (Ctrl-C)
+143   terminated (SIGTERM)
 ====  ======================================================
 
 Nothing but the standard library is loaded here, so that an interrupt is caught from the start.
@@ -16,27 +17,81 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-DONE, BUG, BAD_INPUT, NO_SIGNAL, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, BUG, BAD_INPUT, NO_SIGNAL = 0, 1, 2, 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    is_debug = "--debug" in words
-    _make_streams_safe()
+    status = DONE
+    with _stoppable() as stopped:
+        try:
+            status = _status(list(sys.argv[1:] if argv is None else argv))
+            stopped.is_ending = True
+        except KeyboardInterrupt:
+            stopped.is_ending = True
+            stopped.by = stopped.by or signal.SIGINT
+        # Also if the interrupt was lost, as happens to exceptions inside a finaliser.
+        if stopped.by is not None:
+            status = 128 + stopped.by
+            _tidy_up()
+            _say("Interrupted; no partial file is left.")
+    return status
+
+
+@dataclass
+class _Stopped:
+    """Which signal came first, and whether to act on those that come."""
+
+    by: int | None = None
+    is_ending: bool = False
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[_Stopped]:
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt until the program is ending anyway."""
+    stopped = _Stopped()
+
+    def stop(number: int, _: object) -> None:
+        stopped.by = stopped.by or number
+        if not stopped.is_ending:
+            raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        # A signal that the caller has switched off, as nohup does, stays off.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, stop)
     try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tidy_up() -> None:
+    """Remove temporary files that an interrupt left because it came at an awkward moment."""
+    if (atomic := sys.modules.get("vecfill.io.atomic")) is not None:
+        atomic.discard_unfinished()
+
+
+def _status(words: list[str]) -> int:
+    """Run one command; turn whatever ends it into an exit status."""
+    is_debug = "--debug" in words
+    try:
+        _make_streams_safe()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             status = _run([word for word in words if word != "--debug"])
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        status = INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
         _abandon_stdout()
@@ -45,8 +100,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if is_debug:
             traceback.print_exc()
         status = _status_of(error)
-    if status == INTERRUPTED:
-        _say("Interrupted; no partial file is left.")
     return status
 
 
@@ -78,6 +131,7 @@ def _run(words: list[str]) -> int:
     from vecfill.cli import console
     from vecfill.cli.commands import command
 
+    console.command = next((word for word in words if not word.startswith("-")), "")
     try:
         # Typer prints usage errors itself, and ends with a status of its own.
         command().main(words, prog_name="vecfill", standalone_mode=True)
@@ -89,13 +143,14 @@ def _run(words: list[str]) -> int:
 
 
 def _status_of(error: Exception) -> int:
+    from vecfill.cli import console
     from vecfill.errors import NoSignalError, VecfillError
 
     if isinstance(error, NoSignalError):
-        _say(f"{error}")
+        _say(console.told(str(error)))
         return NO_SIGNAL
     if isinstance(error, VecfillError):
-        _say(f"error: {_in_shell_words(str(error))}")
+        _say(f"error: {console.told(str(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("error: not enough memory. Use a larger machine, or fewer entities at a time.")
@@ -114,23 +169,6 @@ def _status_of(error: Exception) -> int:
     return BUG
 
 
-def _in_shell_words(message: str) -> str:
-    """Name options as a shell does where a message speaks of Python's: `member=` is `--member`."""
-    from dataclasses import fields
-
-    from vecfill.requests import Method, Reading, Replacement, Trust
-
-    kinds = (Reading, Method, Trust, Replacement)
-    options = "|".join(each.name for kind in kinds for each in fields(kind))
-
-    def spelled(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2] or ""
-        return f"--{name} {value}" if value else f"--{name}"
-
-    # `member=` is --member, and ridge=-5 is --ridge -5.
-    return re.sub(rf"\b({options})=('[^']*'|[-+.\w]+)?", spelled, message)
-
-
 def _say(message: str) -> None:
     from vecfill.cli.console import plain
 
@@ -139,4 +177,6 @@ def _say(message: str) -> None:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    _say(f"note: {message}")
+    from vecfill.cli import console
+
+    _say(f"note: {console.told(str(message))}")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from vecfill.cli import console, options
-from vecfill.requests import Method, Reading, Replacement, Trust
+from vecfill.cli.converting import convert
+from vecfill.cli.datasets import impute_datasets, status
+from vecfill.cli.models import add, inspect, save_model
+from vecfill.cli.program import app, registered
+from vecfill.cli.tokens import are_models, tokens, verify_folders
+from vecfill.requests import Method, Reading, Replacement, Scale, Trust
 
-app = typer.Typer(
-    name="vecfill",
-    help="Trustworthy vectors for the entities that a pre-trained embedding lacks.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_MOST_NOTES = 6
+"""Notes that are printed with a summary, so that it stays on the screen."""
 
 
 def command() -> Any:
@@ -49,79 +48,179 @@ def _program(
     pass
 
 
-@app.command()
-@options.shared(reading=Reading, how=Method, trust=Trust, replacement=Replacement)
+@registered("impute")
+@options.shared(reading=Reading, how=Method, trust=Trust, replacement=Replacement, scale=Scale)
 def impute(
     embedding: options.EmbeddingFile,
-    table: options.TableFile,
+    table: options.TableOrNone = None,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write; - is standard output.")
+        Path,
+        typer.Option(
+            "-o", "--output", rich_help_panel="Output", help="File to write; - is standard output."
+        ),
     ],
     how: Method,
     reading: Reading,
     trust: Trust,
     replacement: Replacement,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write an HTML page about the result.")
+    scale: Scale,
+    confidence_column: Annotated[
+        str | None,
+        typer.Option(
+            "--confidence-column",
+            rich_help_panel="Output",
+            metavar="NAME",
+            help="With --vector: column to add, with the confidence of each new vector.",
+        ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", rich_help_panel="Output", help="Write an HTML page about the result."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="MODEL",
+            rich_help_panel="Output",
+            help="Also save the model, so that entities can be added.",
+        ),
+    ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate",
+            rich_help_panel="Trust",
+            help="Compare the chosen method with others on hidden known entities, and add that to "
+            "the report. It takes several times as long and does not change OUTPUT.",
+        ),
+    ] = False,
     manifest: Annotated[
-        bool, typer.Option(help="Write OUTPUT.manifest.json, which says how the result was made.")
+        bool,
+        typer.Option(
+            rich_help_panel="Output",
+            help="Write OUTPUT.manifest.json, which says how the result was made.",
+        ),
     ] = True,
     overwrite: options.OverwriteOption = False,
+    verbose: options.VerboseOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Write EMBEDDING with a row for each entity it lacks.
 
     OUTPUT is EMBEDDING, byte for byte, followed by a row for each entity of TABLE that has none.
-    With --replace, poor rows of EMBEDDING are replaced in place.
+    With --replace, poor rows of EMBEDDING are replaced in place. With --vector and a single file,
+    OUTPUT is this table with its empty vectors filled.
     """
     from vecfill.errors import InputError
-    from vecfill.file_job import enrich_requested
 
+    if scale.asked():
+        refused = {
+            "--confidence-column": confidence_column,
+            "--report": report,
+            "--evaluate": evaluate,
+            "--no-manifest": not manifest,
+            "--jobs": jobs,
+        }
+        requests = (reading, how, trust, replacement, scale)
+        impute_datasets(embedding, table, output, requests, refused, overwrite=overwrite, json=json)
+        return
     is_stdout = str(output) == "-"
     if is_stdout and json:
         raise InputError("-o - and --json both ask for standard output. Name a file for one.")
+    base, described = options.files(embedding, table, reading.vector)
+    if save is not None:
+        from vecfill.io.targets import check_targets
+
+        check_targets([save], [base, described], overwrite=overwrite)
     with console.target(output) as target, console.Progress() as progress:
-        done = enrich_requested(
-            embedding,
-            table,
-            target,
-            report=report,
-            manifest=manifest and not is_stdout,
-            overwrite=overwrite,
-            n_jobs=jobs,
-            progress=progress,
-            requests=(reading, how, trust, replacement),
-        )
-    console.notes(done.notes)
+        common: dict[str, Any] = {
+            "report": report,
+            "evaluate": evaluate,
+            "manifest": manifest and not is_stdout,
+            "overwrite": overwrite,
+            "n_jobs": jobs,
+            "progress": progress,
+        }
+        requests = (reading, how, trust, replacement)
+        if base is None:
+            done = _filled(described, target, requests, confidence_column, common)
+        else:
+            from vecfill.file_job import enrich_requested
+
+            if confidence_column is not None:
+                raise InputError("--confidence-column is for one table (--vector, no EMBEDDING).")
+            done = enrich_requested(base, described, target, **common, requests=requests)
+    if save is not None and done.result is not None:
+        save_model(done.result, save, base, overwrite=overwrite)
+    console.notes(done.notes, most=None if json else _MOST_NOTES)
+    if save is not None and done.result is None:
+        console.note("No model was saved, because there was nothing to impute.")
     if json:
         from vecfill.provenance import as_json
 
         console.out(as_json(done.to_dict()))
-    elif is_stdout:
-        console.note(console.summary(done, "standard output"))
+        return
+    from vecfill.cli import summary
+
+    place = "standard output" if is_stdout else str(output)
+    lines = summary.imputed(done, is_table=base is None, is_verbose=verbose)
+    lines.append(summary.written(done, place, is_table=base is None))
+    if is_stdout:
+        print(summary.as_text(lines, sys.stderr), file=sys.stderr)
     else:
-        console.out(console.summary(done, str(output)))
+        lines += summary.next_steps(done, base, described, output, report, (reading, how))
+        console.out(summary.as_text(lines))
 
 
-@app.command()
+def _filled(
+    table: Path,
+    target: Path,
+    requests: tuple[Reading, Method, Trust, Replacement],
+    confidence: str | None,
+    common: dict[str, Any],
+) -> Any:
+    """Fill the one table that holds features and vectors."""
+    from vecfill.table_job import fill_requested
+
+    reading, how, trust, replacement = requests
+    why = "a table has its empty vectors filled, and no others replaced"
+    replacement.refuse_unused((), replacement.asked(), why)
+    common = {**common, "confidence": confidence, "requests": (reading, how, trust)}
+    return fill_requested(table, target, **common)
+
+
+@registered("evaluate")
 @options.shared(reading=Reading)
 def evaluate(
     embedding: options.EmbeddingFile,
-    table: options.TableFile,
+    table: options.TableOrNone = None,
     *,
     folds: Annotated[
         int,
-        typer.Option("--folds", min=2, metavar="N", help="Hide known rows in this many parts."),
+        typer.Option(
+            "--folds",
+            rich_help_panel="Trust",
+            min=2,
+            metavar="N",
+            help="Hide known rows in this many parts.",
+        ),
     ] = 5,
     hide: Annotated[
         Literal["random", "rarest"],
-        typer.Option("--hide", help="Hide known rows at random, or the rarest ones as blocks."),
+        typer.Option(
+            "--hide",
+            rich_help_panel="Trust",
+            help="Hide known rows at random, or the rarest ones as blocks.",
+        ),
     ] = "random",
     reading: Reading,
     seed: options.SeedOption = 0,
+    verbose: options.VerboseOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -132,16 +231,19 @@ def evaluate(
     from vecfill.inputs.alignment import align
     from vecfill.run import evaluate_aligned
 
+    base, described = options.files(embedding, table, reading.vector)
     with console.Progress() as progress:
-        alignment = align(table, embedding, reading, progress=progress)
+        alignment = align(described, base, reading, fuses=True, progress=progress)
         found = evaluate_aligned(
             alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
         )
     console.show(found, alignment.notes, json=json)
+    if verbose and not json:
+        console.out(f"exactly: {found.chosen}")
 
 
-@app.command()
-@options.shared(reading=Reading, how=Method)
+@registered("explain")
+@options.shared(reading=Reading, how=Method, without=("vector",))
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
@@ -150,7 +252,14 @@ def explain(
     ],
     *,
     n: Annotated[
-        int, typer.Option("-n", min=1, metavar="N", help="How many known entities to show.")
+        int,
+        typer.Option(
+            "-n",
+            rich_help_panel="Output",
+            min=1,
+            metavar="N",
+            help="How many known entities to show.",
+        ),
     ] = 10,
     how: Method,
     reading: Reading,
@@ -162,17 +271,25 @@ def explain(
     Their shares sum to one; a linear trend, if there is one, is shown apart.
     """
     from vecfill.inputs.alignment import align
-    from vecfill.run import impute_aligned
+    from vecfill.run import fuses_sources, impute_aligned
 
+    fuses = fuses_sources(how, reading)
     with console.Progress() as progress:
-        alignment = align(table, embedding, reading, progress=progress)
+        alignment = align(table, embedding, reading, fuses=fuses, progress=progress)
         result = impute_aligned(alignment, how, Trust(), n_jobs=jobs, progress=progress)
         found = result.explain(word, n)
     console.show(found, (), json=json)
 
 
-@app.command("match")
-@options.shared(reading=Reading, without=("standardize", "categorical"))
+@registered("match")
+@options.shared(
+    reading=Reading,
+    without=(
+        *("vector", "standardize", "categorical", "n_dims"),
+        # How names and texts describe entities does not change which word an entity is.
+        *("names", "text", "encoder"),
+    ),
+)
 def match_command(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
@@ -180,7 +297,10 @@ def match_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Write CSV to this file instead of a table to the screen."
+            "-o",
+            "--output",
+            rich_help_panel="Output",
+            help="Write CSV to this file instead of a table to the screen.",
         ),
     ] = None,
     reading: Reading,
@@ -188,18 +308,17 @@ def match_command(
     json: options.JsonOption = False,
 ) -> None:
     """Show which word each entity was matched to, and how."""
-    from vecfill.inputs.files import read_inputs
+    from vecfill.inputs.files import read_inputs, source_files
     from vecfill.io import atomic_output
     from vecfill.io.targets import check_targets
 
     if output is not None and str(output) != "-":
-        sources = (embedding, table, reading.aliases, reading.counts)
-        check_targets([output], sources, overwrite=overwrite)
+        more = [path for path, _ in source_files(reading).values()]
+        inputs = (embedding, table, reading.aliases, reading.counts, *more)
+        check_targets([output], inputs, overwrite=overwrite)
     with console.Progress() as progress:
-        inputs = read_inputs(embedding, table, reading, progress=progress)
-    found = inputs.matches
-    rows = [(each.entity, each.word or "", each.how, *each.alternatives) for each in found.matches]
-    text = console.as_csv([("entity", "word", "how", "alternatives"), *rows])
+        found = read_inputs(embedding, table, reading, names_only=True, progress=progress).matches
+    text = console.as_csv(found.rows())
     if output is not None and str(output) != "-":
         with atomic_output(output, overwrite=overwrite) as file:
             file.write(text)
@@ -208,14 +327,20 @@ def match_command(
     elif output is None:
         console.out(console.plain(found.table()))
     elif str(output) == "-":
-        console.out(text.decode("utf-8", "backslashreplace").rstrip("\n"))
+        console.out_csv(text)
     summary, *_ = str(found).splitlines()
     console.note(summary)
     console.notes(found.notes)
     found.require_matches()
 
 
-@app.command()
+registered("tokens")(tokens)
+registered("status")(status)
+registered("add")(add)
+registered("inspect")(inspect)
+
+
+@registered("verify")
 def verify(
     original: Annotated[
         Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
@@ -229,6 +354,7 @@ def verify(
         Path | None,
         typer.Option(
             "--replaced",
+            rich_help_panel="Input",
             metavar="MANIFEST",
             help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
         ),
@@ -239,7 +365,12 @@ def verify(
 
     Both files are compared byte for byte; what ENRICHED adds is listed. Status 2 if they differ.
     With --replaced, the rows listed in MANIFEST must have the bytes whose hashes stand there.
+    Two folders of language models are compared too: tensors, tokenizer and all other files.
     """
+    if are_models(original, enriched):
+        refused = {"format": format, "member": member, "replaced": replaced}
+        verify_folders(original, enriched, refused, json=json)
+        return
     from dataclasses import asdict
 
     from vecfill.errors import InputError
@@ -274,47 +405,10 @@ def verify(
         )
 
 
-@app.command()
-def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="File of word vectors.")],
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write; - is standard output.")
-    ],
-    source_format: Annotated[
-        options.FormatName | None, typer.Option("--from", help="Format of IN. By default detected.")
-    ] = None,
-    target_format: Annotated[
-        options.FormatName | None,
-        typer.Option("--to", help="Format of OUT. By default its suffix decides."),
-    ] = None,
-    member: options.MemberOption = None,
-    overwrite: options.OverwriteOption = False,
-) -> None:
-    """Write word vectors in another format.
-
-    Numbers keep their bits; word2vec binary alone rounds float64 to float32.
-    """
-    from vecfill.errors import InputError
-    from vecfill.io import read_embedding, write_embedding
-    from vecfill.io.codecs import codec_for_writing
-    from vecfill.io.targets import check_targets
-
-    if str(target) != "-":
-        check_targets([target], [source], overwrite=overwrite)
-        if target_format is None:
-            codec_for_writing(str(target))
-    elif target_format is None:
-        raise InputError("- has no suffix to tell a format by. Name one with --to.")
-    with console.target(target) as place, console.Progress() as progress:
-        progress("Reading", 0, 0)
-        found = read_embedding(source, format=source_format, member=member, dtype="auto")
-        progress("Writing", 0, 0)
-        write_embedding(found, place, format=target_format, overwrite=overwrite)
-    console.notes(found.notes)
-    console.note(f"{len(found):,} words of {found.n_dims} dimensions written to {target}")
+registered("convert")(convert)
 
 
-@app.command()
+@registered("demo")
 def demo(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder to write to; created if needed.")

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vecfill.file_job import Enrichment
     from vecfill.io import Verification
 
-_N_SAMPLES = 3
-_N_NEIGHBORS = 3
+command = ""
+"""The command that runs; its messages name its own options."""
 
 
 def plain(text: str) -> str:
@@ -54,10 +53,20 @@ def note(text: str) -> None:
     print(plain(text), file=sys.stderr)
 
 
-def notes(said: Iterable[str]) -> None:
-    """Print sentences on what deserves a look."""
-    for each in said:
+def notes(said: Iterable[str], most: int | None = None) -> None:
+    """Print sentences on what deserves a look: all of them, or some and where the others are."""
+    every = [told(each) for each in said]
+    for each in every[:most]:
         note(f"note: {each}")
+    if most is not None and len(every) > most:
+        note(f"note: {len(every) - most} more notes are in the manifest, --json and --report.")
+
+
+def told(message: str) -> str:
+    """Return a message of the library in the words of the command that runs."""
+    from vecfill.cli.wording import in_shell_words
+
+    return in_shell_words(message, command)
 
 
 def out_bytes(path: Path) -> None:
@@ -69,6 +78,12 @@ def out_bytes(path: Path) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError as error:
         raise ReaderGoneError from error
+
+
+def out_csv(content: bytes) -> None:
+    """Print CSV, to a terminal without characters that would command it."""
+    text = content.decode("utf-8", "backslashreplace").rstrip("\n")
+    out(plain(text) if sys.stdout.isatty() else text)
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> bytes:
@@ -99,6 +114,17 @@ def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
         out(as_json(found.to_dict()))
     else:
         out(plain(str(found)))
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file whose suffix does not say what to write, naming the option that does."""
+    from vecfill.errors import InputError
+    from vecfill.io.codecs import codec_for_writing
+
+    try:
+        codec_for_writing(str(path))
+    except InputError as error:
+        raise InputError(str(error).replace("format=", "--to")) from error
 
 
 @contextmanager
@@ -156,37 +182,6 @@ class Progress:
         self._bars.update(self._tasks[what], completed=done, total=total or None, amount=amount)
 
 
-def summary(done: Enrichment, place: str) -> str:
-    """Return what a user wants to see after an imputation, as lines of text."""
-    counts, result = done.counts, done.result
-    how = ", ".join(
-        f"{n} {how}" for how, n in done.matches.counts.items() if how not in ("none", "excluded")
-    )
-    lines = [
-        f"Entities   {counts['entities']:,}",
-        f"  known    {counts['known']:,} (matched: {how})",
-        f"  unknown  {counts['unknown']:,}",
-    ]
-    if result is not None:
-        lines.append(f"Imputed    {counts['imputed']:,} by {result.predictor}")
-        if result.abstained:
-            lines.append(f"  left out {counts['abstained']:,} of too little confidence")
-        if result.confidence is not None and counts["imputed"]:
-            low, middle, high = _quartiles(result.confidence.values)
-            lines.append(f"Confidence {middle:.2f} (half of them {low:.2f} to {high:.2f})")
-        lines += _samples(done)
-    if result is not None and result.suspicious:
-        lines.append(
-            f"Check      {len(result.suspicious):,} known entities that their neighbours "
-            "contradict; see --json or --report"
-        )
-    n_replaced = counts["replaced"]
-    what = f"{counts['words_before'] - n_replaced:,} words unchanged, "
-    what += f"{n_replaced:,} replaced, " if n_replaced else ""
-    lines.append(f"Written    {place}: {what}{counts['added']:,} added")
-    return plain("\n".join(lines))
-
-
 def verified(found: Verification) -> str:
     """Return what a comparison of two files has shown, as lines of text."""
     n_replaced = len(found.replaced)
@@ -198,22 +193,8 @@ def verified(found: Verification) -> str:
     return "\n".join(plain(line) for line in lines)
 
 
-def _quartiles(values: Any) -> list[float]:
+def quartiles(values: Any) -> list[float]:
+    """Return the lower quartile, the median and the upper quartile."""
     import numpy as np
 
     return [float(each) for each in np.quantile(values, [0.25, 0.5, 0.75])]
-
-
-def _samples(done: Enrichment) -> list[str]:
-    """Return a few imputed words with their nearest known ones, for a look at sanity."""
-    assert done.result is not None
-    lines: list[str] = []
-    for entity in done.result.embedding.words[:_N_SAMPLES]:
-        near = done.result.known.most_similar(done.result.embedding[entity], n=_N_NEIGHBORS)
-        shown = ", ".join(f"{_short(name)} {cosine:.2f}" for name, cosine in near)
-        lines.append(f"  {_short(entity)} is near {shown}")
-    return lines
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 30 else name[:27] + "..."

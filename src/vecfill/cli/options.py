@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 else:
     FormatName = Literal[FORMAT_NAMES]
 
+FORMATS = ", ".join(FORMAT_NAMES)
+
 EmbeddingFile = Annotated[
     Path,
     typer.Argument(
@@ -35,24 +37,47 @@ TableFile = Annotated[
         help="What describes the entities, one row each: CSV, TSV, Parquet, or word vectors.",
     ),
 ]
+TableOrNone = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="TABLE",
+        help="What describes the entities, one row each: CSV, TSV, Parquet, or word vectors. With "
+        "--vector, TABLE holds the vectors too and is the only file.",
+    ),
+]
 FormatOption = Annotated[
     FormatName | None,
-    typer.Option("--format", metavar="FORMAT", help="Format of the files. By default detected."),
+    typer.Option(
+        "--format",
+        rich_help_panel="Input",
+        metavar="FORMAT",
+        help="Format of the files. By default detected.",
+    ),
 ]
 MemberOption = Annotated[
     str | None,
-    typer.Option("--member", metavar="NAME", help="File to read inside a zip of several."),
+    typer.Option(
+        "--member",
+        rich_help_panel="Input",
+        metavar="NAME",
+        help="File to read inside a zip of several.",
+    ),
 ]
 SeedOption = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, metavar="N", help="Random seed. The same seed gives the same result."
+        "--seed",
+        rich_help_panel="Method",
+        min=0,
+        metavar="N",
+        help="Random seed. The same seed gives the same result.",
     ),
 ]
 OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
+        rich_help_panel="Output",
         help="Replace existing files. Without this option, the command stops if a file exists.",
     ),
 ]
@@ -65,7 +90,17 @@ JobsOption = Annotated[
         help="Number of threads. By default all cores; the result is the same.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", rich_help_panel="Output", help="Print JSON instead of text.")
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        rich_help_panel="Output",
+        help="Print the exact values of the chosen setting too.",
+    ),
+]
 
 
 def shared(*, without: Collection[str] = (), **groups: type[Request]) -> Any:
@@ -92,7 +127,9 @@ def shared(*, without: Collection[str] = (), **groups: type[Request]) -> Any:
             for group, kind in groups.items():
                 names = [each.name for each in seen[group]]
                 given = {name: values.pop(name) for name in names if name in values}
-                values[group] = kind(**{name: _meant(name, each) for name, each in given.items()})
+                values[group] = kind(
+                    **{name: _meant(name, given[name]) for name in given if given[name] is not None}
+                )
             command(**values)
 
         every = [each for name in own for each in seen.get(name, [own[name]])]
@@ -111,14 +148,16 @@ def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.P
         for each in fields(kind)
         if each.metadata["option"].in_shell and each.name not in without
     ]
-    return [_parameter(each.name, each.default, each.metadata["option"]) for each in shown]
+    return [
+        _parameter(each.name, each.default, each.metadata["option"], kind.panel) for each in shown
+    ]
 
 
-def _parameter(name: str, default: Any, option: Described) -> inspect.Parameter:
+def _parameter(name: str, default: Any, option: Described, panel: str) -> inspect.Parameter:
     flag = f"--{name.replace('_', '-')}"
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"rich_help_panel": option.panel or panel}
     if option.type in (int, float):
-        details = {"min": option.low, "max": option.high}
+        details |= {"min": option.low, "max": option.high}
     if option.metavar is not None:
         details["metavar"] = option.metavar
     value: Any = option.type
@@ -141,25 +180,41 @@ def _meant(name: str, value: Any) -> Any:
         return _excluded(value)
     if name == "separator":
         return _one_character(value)
-    return () if value is None and name in ("categorical", "ignore") else value
+    return value
 
 
-def _excluded(values: list[str] | None) -> list[str]:
+def _excluded(values: list[str]) -> list[str]:
     """Return names as given, and names in files, one a line."""
     from vecfill.io.names import read_names
 
     names: list[str] = []
-    for value in values or ():
+    for value in values:
         names += read_names(value) if Path(value).is_file() else [value]
     return names
 
 
-def _one_character(separator: str | None) -> str | None:
+def _one_character(separator: str) -> str:
     from vecfill.errors import InputError
 
-    if separator is None:
-        return None
     separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
     if len(separator) != 1:
         raise InputError(f"--separator {separator!r} is not one character. Use ',' or 'tab'.")
     return separator
+
+
+def files(embedding: Path, table: Path | None, vector: str | None) -> tuple[Path | None, Path]:
+    """Return the embedding and the table; a single file is a table that holds vectors as well.
+
+    Examples
+    --------
+    >>> files(Path("items.parquet"), None, "embedding")[0] is None
+    True
+    """
+    from vecfill.errors import InputError
+
+    if table is None and vector is None:
+        raise InputError(
+            f"{embedding} is the only file. Name a TABLE that describes the entities, or the "
+            "column of this one that holds the vectors (--vector)."
+        )
+    return (None, embedding) if table is None else (embedding, table)

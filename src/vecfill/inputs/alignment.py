@@ -13,10 +13,12 @@ from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.counts import read_counts
+from vecfill.inputs.describing import described
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import match_names
+from vecfill.inputs.one_table import OneTable, read_one_table
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.rarity import (
     RankSample,
@@ -24,10 +26,12 @@ from vecfill.inputs.rarity import (
     VocabularyMeans,
     counts_of,
     log_rank,
+    looks_reversed,
     minus_log_count,
     moves_with,
 )
 from vecfill.inputs.unreliable import without_unreliable
+from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
 
 MUCH_LARGER = 5
@@ -46,6 +50,8 @@ class Alignment:
     """What there is to say about files, table and names."""
     rarity: Rarity | None = None
     """How rare the entities are; ``None`` if neither order nor counts tell."""
+    table: OneTable | None = field(default=None, repr=False)
+    """The table that holds both features and vectors, if there is only one."""
 
     @property
     def n_known(self) -> int:
@@ -83,9 +89,13 @@ def align(
     reading: Reading,
     *,
     matches: MatchReport | None = None,
+    fuses: bool = False,
     progress: Progress | None = None,
 ) -> Alignment:
     """Return what a table and an embedding, in memory or in files, have in common.
+
+    If the caller `fuses` sources, names and texts are read by the words of the embedding. If
+    `embedding` is None, the table has a column of vectors (`vector`) as well.
 
     Examples
     --------
@@ -97,15 +107,20 @@ def align(
     if matches is not None:
         why = "matches= says which entity is which word"
         reading.refuse_unused((), NAME_OPTIONS, why)
+    if embedding is None:
+        return _align_one_table(table, reading, matches)
+    if isinstance(embedding, str | os.PathLike) and reading.vector is not None:
+        reading.refuse_unused((), FILE_OPTIONS, "vector= names a column of a table")
+        embedding = read_table(embedding)
     if isinstance(embedding, str | os.PathLike) and matches is None:
-        inputs = read_inputs(embedding, table, reading, progress=progress or quiet)
+        inputs = read_inputs(embedding, table, reading, fuses=fuses, progress=progress or quiet)
         return aligned_inputs(inputs)
     if isinstance(embedding, str | os.PathLike):
         raise InputError(
             "matches= needs the embedding in memory. Read its words first: "
             "read_embedding(path, words=...)."
         )
-    base = as_embedding(embedding)
+    base = as_embedding(embedding, key=reading.key, vector=reading.vector)
     reading.refuse_unused((), FILE_OPTIONS, "the embedding is not a file")
     domain = read_domain(table, reading)
     counts = None if reading.counts is None else read_counts(table, reading)
@@ -119,11 +134,26 @@ def align(
         )
         rows = {word: base.row(word) for word in matches.words.values()}
         matches = without_unreliable(matches, reading, counts=counts, rows=rows)
+    if fuses:
+        mode = reading.name_mode
+        domain = described(domain, base, matches.words, names=mode, progress=progress)
     found = aligned(domain, base, matches)
     if counts is not None:
         return with_counts(found, counts)
     rows = {word: base.row(word) for word in matches.words.values()}
     return with_order(found, rows, vocabulary_of(base))
+
+
+def _align_one_table(table: Any, reading: Reading, matches: MatchReport | None) -> Alignment:
+    """Return a table of features and the vectors that some of its rows have."""
+    if matches is not None:
+        raise InputError("matches= needs an embedding. In one table every row has its own vector.")
+    found = read_one_table(table, reading)
+    counts = None if reading.counts is None else read_counts(table, reading)
+    rows = dict.fromkeys(found.matches.words, 0)  # Rows of a table tell nothing of rarity.
+    known = without_unreliable(found.matches, reading, counts=counts, rows=rows)
+    brought = replace(aligned(found.domain, found.embedding, known), table=found)
+    return brought if counts is None else with_counts(brought, counts)
 
 
 def aligned_inputs(inputs: Inputs) -> Alignment:
@@ -164,8 +194,9 @@ def with_order(
 ) -> Alignment:
     """Return the alignment with rarities from the order of the embedding, if that means anything.
 
-    The mean vector must move along the order by more than chance. The whole vocabulary teaches how
-    it moves if it is much larger than the known part.
+    The mean vector must move along the order by more than chance. An order that seems to have the
+    rarest words first is not used, and a note says so. The whole vocabulary teaches how the mean
+    moves if it is much larger than the known part.
     """
     words = alignment.matches.words
     ranks = [rows[words[each]] for each in alignment.known]
@@ -174,6 +205,13 @@ def with_order(
     vectors = alignment.embedding[alignment.is_known]
     if not moves_with(values[alignment.is_known], vectors):
         return alignment
+    if looks_reversed(values[alignment.is_known], [words[each] for each in alignment.known]):
+        note = (
+            "The order of the embedding was not taken for frequency: words near its end are "
+            "shorter than those near its beginning, as if the rarest words came first. Pass "
+            "counts=."
+        )
+        return replace(alignment, notes=(*alignment.notes, note))
     is_larger = vocabulary.n_words >= MUCH_LARGER * alignment.n_known
     return replace(alignment, rarity=Rarity(values, "order", vocabulary if is_larger else None))
 

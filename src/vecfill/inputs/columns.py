@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,8 @@ class Categories:
     name: str
     codes: np.ndarray
     labels: tuple[str, ...]
+    is_asked: bool = field(default=False, repr=False)
+    """Whether the user, or the table's own type, says that it holds categories."""
 
 
 def read_column(
@@ -197,7 +199,8 @@ def _from_text(
         _refuse_what_was_meant_otherwise(name, times, cells, entities)
     labels = tuple(sorted(times))
     codes = pc.index_in(cells, value_set=pa.array(labels, pa.large_string()))
-    return Categories(name, pc.fill_null(codes, -1).to_numpy().astype(np.int64), labels)
+    codes = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
+    return Categories(name, codes, labels, is_asked=is_category)
 
 
 def _cast(cells: pa.ChunkedArray) -> np.ndarray | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.features import features_of_frame
 from vecfill.inputs.frames import Frame, frame_of, keyed
-from vecfill.inputs.graphs import domain_of_edges
+from vecfill.inputs.graphs import domain_of_edges, nodes_of_edges
 from vecfill.inputs.matrices import distances_of_matrix, features_of_array, features_of_mapping
+from vecfill.inputs.objects import embedding_of_object
 from vecfill.inputs.prepared import Domain
 from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Reading, takes
 
@@ -23,14 +25,16 @@ __all__ = ["Domain", "as_domain"]
 
 
 @takes(reading=Reading)
-def as_domain(source: Any, *, reading: Reading) -> Domain:
+def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
-    `source` is a pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an
-    array or SciPy sparse matrix with `names`; a mapping from entity to vector; or an `Embedding`.
+    `table` is a pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an
+    array or SciPy sparse matrix with `names`; a mapping from entity to vector; an `Embedding`; or
+    vectors of another library (gensim, spaCy, a pair of words and a torch layer).
     With `kind="edges"` it may also be a list of (node, node) or (node, node, weight). A `Domain`
     comes back as it is. By default the entity names are the index of a pandas table if it has a
     name or is text, else the first column. An option that cannot apply to the source is refused.
+    With `names_only`, the nodes of a graph come without vectors, which is much quicker.
 
     Examples
     --------
@@ -44,21 +48,24 @@ def as_domain(source: Any, *, reading: Reading) -> Domain:
            [2.8, 0. ],
            [0.1, 0. ]])
     """
-    if isinstance(source, Domain):
+    reading.refuse_unused((), ("vector",), "vectors to be imputed do not describe entities")
+    if isinstance(table, Domain):
         reading.refuse_unused((), DOMAIN_OPTIONS, "a Domain has been read already")
-        return source
-    if reading.kind == "embedding" and not is_embedding(source):
+        return table
+    found = embedding_of_object(table)
+    table = table if found is None else found
+    if reading.kind == "embedding" and not is_embedding(table):
         raise InputError(
-            f"kind='embedding', but {_described(source)} is no Embedding. Read the file with "
+            f"kind='embedding', but {_described(table)} is no Embedding. Read the file with "
             "vecfill.read_embedding first."
         )
-    if reading.kind == "edges" and isinstance(source, list | tuple):
+    if reading.kind == "edges" and isinstance(table, list | tuple):
         reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
-        return _domain_of_edges(_frame_of_tuples(source), reading)
-    frame = frame_of(source, **_text_options(source, reading))
+        return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
+    frame = frame_of(table, **_text_options(table, reading))
     if frame is not None:
-        return _domain_of_frame(frame, reading)
-    return _domain_of_rows(source, reading)
+        return _domain_of_frame(frame, reading, names_only=names_only)
+    return _domain_of_rows(table, reading)
 
 
 _ALL_BUT_KIND = tuple(name for name in DOMAIN_OPTIONS if name != "kind")
@@ -70,20 +77,20 @@ def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
     return {name: getattr(reading, name) for name in TEXT_OPTIONS}
 
 
-def _domain_of_frame(frame: Frame, reading: Reading) -> Domain:
-    if reading.names is not None:
+def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
+    if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
     if reading.kind == "edges":
         why = "a graph has no feature columns"
         reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
-        return _domain_of_edges(frame, reading)
+        return _domain_of_edges(frame, reading, names_only=names_only)
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
     entities, rest = keyed(frame, reading.key)
     if reading.kind != "features":
         used = ("key", *TEXT_OPTIONS)
         reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
         return _distances_of_frame(entities, rest, reading.kind)
-    return features_of_frame(
+    domain = features_of_frame(
         entities,
         rest,
         standardize=reading.standardize,
@@ -91,14 +98,17 @@ def _domain_of_frame(frame: Frame, reading: Reading) -> Domain:
         categorical_weight=reading.categorical_weight,
         ignore=reading.ignore,
     )
+    return replace(domain, reader=replace(domain.reader, key=reading.key))
 
 
-def _domain_of_edges(frame: Frame, reading: Reading) -> Domain:
+def _domain_of_edges(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
+    if names_only:
+        return nodes_of_edges(frame, columns=reading.edge_columns)
     return domain_of_edges(frame, columns=reading.edge_columns, n_dims=reading.n_dims)
 
 
 def _domain_of_rows(source: Any, reading: Reading) -> Domain:
-    vectors, row_names = _vectors_and_names(source, reading.names, reading.kind)
+    vectors, row_names = _vectors_and_names(source, reading.row_names, reading.kind)
     used = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
     reading.refuse_unused(used, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
     if row_names is None:

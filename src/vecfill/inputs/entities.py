@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from vecfill.errors import InputError
 
@@ -53,6 +54,19 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value  # noqa: PLR0124 - NaN differs from itself
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """Return a question that names the nearest of some names, or nothing if none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("popultion", ["name", "population"]), did_you_mean("x", ["name"])
+    (" Did you mean 'population'?", '')
+    """
+    lower = {each.lower(): each for each in names}
+    near = get_close_matches(str(name).lower(), list(lower), n=1)
+    return f" Did you mean {lower[near[0]]!r}?" if near else ""
 
 
 def listed(names: Iterable[object], n_shown: int = 3) -> str:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Categories, Numbers, read_cells
-from vecfill.inputs.entities import listed
+from vecfill.inputs.compact import Compact, compacted
+from vecfill.inputs.entities import did_you_mean, listed
 from vecfill.inputs.frames import MAX_COLUMNS, Frame
+from vecfill.inputs.later_columns import (
+    CategoryColumn,
+    LaterColumn,
+    NumberColumn,
+    SignsColumn,
+    TextColumn,
+)
+from vecfill.inputs.later_rows import ColumnsReader
 from vecfill.inputs.prepared import Domain
 
 _MAX_BYTES = 1 << 34
@@ -31,7 +40,7 @@ class _Findings:
         notes: list[str] = []
         for names, what in (
             (self.empty, "without any value; dropped"),
-            (self.constant, "constant, which says nothing; dropped"),
+            (self.constant, "dropped because constant"),
             (self.identifiers, "another value in every row, like an identifier; not used"),
             (self.averaged, "set to the column's mean, and marked in a column '... (missing)'"),
             (self.without_category, "in no category"),
@@ -70,7 +79,7 @@ def features_of_frame(
            [2., 1., 8.],
            [3., 0., 9.]])
     >>> for note in domain.notes: print(note)
-    1 column ('of'): constant, which says nothing; dropped.
+    1 column ('of'): dropped because constant.
     1 column ('mass') with 1 missing value: set to the column's mean, and marked in a
     column '... (missing)'.
     """
@@ -84,7 +93,7 @@ def features_of_frame(
         if absent:
             raise InputError(
                 f"{option}= names {listed(absent)}, but {frame.label} has the columns "
-                f"{listed(frame.names, 10)}."
+                f"{listed(frame.names, 10)}.{did_you_mean(absent[0], frame.names)}"
             )
     ignore, categorical = _as_names(ignore), _as_names(categorical)
     columns: list[Numbers | Categories] = []
@@ -105,7 +114,7 @@ def features_of_frame(
             "The table is square and its columns are named like its rows; each row was taken as a "
             "vector. Say kind='similarities' or kind='distances' if it is a matrix of those.",
         )
-    return Domain(domain.entities, domain.vectors, domain.columns, "features", notes)
+    return replace(domain, notes=notes)
 
 
 def features_of_columns(
@@ -131,32 +140,14 @@ def features_of_columns(
     found = _Findings()
     columns = _with_values(columns, found, label)
     blocks: list[tuple[list[str], Numbers | Categories]] = []
-    spreads: dict[str, float] = {}
+    compact: dict[str, Compact] = {}
     for column in columns:
-        missing = _is_missing(column)
-        n_missing = int(missing.sum())
-        if isinstance(column, Categories):
-            if len(column.labels) == 1:
-                found.constant.append(column.name)
-                continue
-            if len(column.labels) == len(missing) - n_missing:
-                found.identifiers.append(column.name)
-                continue
-            names = [f"{column.name}={value}" for value in column.labels]
-            if n_missing:
-                found.without_category[column.name] = n_missing
-        else:
-            present = column.values[~missing]
-            if present.min() == present.max():
-                found.constant.append(column.name)
-                continue
-            spreads[column.name] = _mean_and_spread(present)[1]
-            names = [column.name]
-            if n_missing:
-                names.append(f"{column.name} (missing)")
-                found.averaged[column.name] = n_missing
-        blocks.append((names, column))
-    notes = found.sentences()
+        few = compacted(column) if isinstance(column, Categories) else None
+        if few is not None:
+            compact[column.name] = few
+        if names := _names_of(column, few, found):
+            blocks.append((names, column))
+    notes = [*found.sentences(), *(each.note for each in compact.values())]
     if not blocks:
         raise InputError(
             f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
@@ -164,19 +155,57 @@ def features_of_columns(
         )
     _refuse_gaps(entities, [column for _, column in blocks], label)
     if not standardize:
-        _note_scales(spreads, notes)
+        _note_scales([column for _, column in blocks], notes)
     names = [name for block, _ in blocks for name in block]
     _refuse_too_large(len(entities), len(names), blocks, label)
     vectors = np.zeros((len(entities), len(names)))
+    later: list[LaterColumn] = []
     start = 0
     for block, column in blocks:
         part = vectors[:, start : start + len(block)]
-        if isinstance(column, Categories):
-            _write_categories(part, column, categorical_weight)
+        if column.name in compact:
+            part[:] = categorical_weight * compact[column.name].values
+            later.append(_compact_later(column.name, compact[column.name], categorical_weight))
+        elif isinstance(column, Categories):
+            later.append(_write_categories(part, column, categorical_weight))
         else:
-            _write_numbers(part, column, standardize)
+            later.append(_write_numbers(part, column, standardize))
         start += len(block)
-    return Domain(entities, vectors, tuple(names), "features", tuple(notes))
+    reader = ColumnsReader(tuple(later))
+    return Domain(entities, vectors, tuple(names), "features", tuple(notes), reader=reader)
+
+
+def _compact_later(name: str, few: Compact, weight: float) -> LaterColumn:
+    """Return how cells of a column of texts or of very many categories are read later."""
+    if few.text is not None:
+        return TextColumn(name, few.text, weight * few.scale)
+    return SignsColumn(name, few.frequent, weight * few.scale)
+
+
+def _names_of(
+    column: Numbers | Categories, few: Compact | None, found: _Findings
+) -> list[str] | None:
+    """Return the names of the dense columns that a column becomes; None if it says nothing."""
+    is_gap = _is_missing(column)
+    n_missing = int(is_gap.sum())
+    if isinstance(column, Numbers):
+        present = column.values[~is_gap]
+        if present.min() == present.max():
+            found.constant.append(column.name)
+            return None
+        if n_missing:
+            found.averaged[column.name] = n_missing
+            return [column.name, f"{column.name} (missing)"]
+        return [column.name]
+    if len(column.labels) == 1:
+        found.constant.append(column.name)
+        return None
+    if few is None and len(column.labels) == len(is_gap) - n_missing:
+        found.identifiers.append(column.name)
+        return None
+    if n_missing:
+        found.without_category[column.name] = n_missing
+    return [f"{column.name}={value}" for value in column.labels] if few is None else few.names
 
 
 def _with_values(
@@ -227,27 +256,32 @@ def _mean_and_spread(values: np.ndarray) -> tuple[float, float]:
     return float(scaled.mean() * largest), float(scaled.std() * largest)
 
 
-def _write_numbers(part: np.ndarray, column: Numbers, standardize: bool) -> None:
+def _write_numbers(part: np.ndarray, column: Numbers, standardize: bool) -> NumberColumn:
     missing = np.isnan(column.values)
     mean, spread = _mean_and_spread(column.values[~missing])
-    values = np.where(missing, mean, column.values)
+    largest = None
     if standardize:
-        largest = float(np.abs(values).max())
-        values = (values / largest - mean / largest) / (spread / largest)
-        spread = 1.0
-    part[:, 0] = values
-    if part.shape[1] > 1:
-        part[:, 1] = missing * spread
+        largest = float(np.abs(np.where(missing, mean, column.values)).max())
+    later = NumberColumn(column.name, mean, spread, largest, part.shape[1] > 1)
+    part[:] = later.filled(column.values)[0]
+    return later
 
 
-def _write_categories(part: np.ndarray, column: Categories, weight: float) -> None:
+def _write_categories(part: np.ndarray, column: Categories, weight: float) -> CategoryColumn:
     rows = np.flatnonzero(column.codes >= 0)
     shares = np.bincount(column.codes[rows], minlength=len(column.labels)) / len(column.codes)
     variance = float((shares * (1 - shares)).sum())
-    part[rows, column.codes[rows]] = weight / np.sqrt(variance)
+    value = float(weight / np.sqrt(variance))
+    part[rows, column.codes[rows]] = value
+    return CategoryColumn(column.name, column.labels, value)
 
 
-def _note_scales(spreads: dict[str, float], notes: list[str]) -> None:
+def _note_scales(columns: Sequence[Numbers | Categories], notes: list[str]) -> None:
+    spreads = {
+        column.name: _mean_and_spread(column.values[~np.isnan(column.values)])[1]
+        for column in columns
+        if isinstance(column, Numbers)
+    }
     if len(spreads) < 2:
         return
     for name, spread in sorted(spreads.items(), key=lambda item: -item[1])[:3]:
@@ -270,7 +304,7 @@ def _refuse_too_large(
     raise InputError(
         f"{label} becomes {n_columns:,} dense columns, {n_bytes / 2**30:.1f} GiB for {n_rows:,} "
         f"rows; {widest[0].partition('=')[0]!r} alone gives {len(widest):,}. Leave it out "
-        "(ignore=), or pass a SciPy sparse matrix with names=."
+        "(ignore=), or pass a SciPy sparse matrix in Python."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,26 @@ from typing import Any
 import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.errors import FormatError, InputError
+from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.counts import is_column, read_counts
+from vecfill.inputs.describing import described, needs_vocabulary
 from vecfill.inputs.domain import Domain, as_domain
+from vecfill.inputs.encoders import load_encoder
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
+from vecfill.inputs.names_cache import names_cache_of
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
+from vecfill.inputs.sources import are_sources, is_late, read_sources
+from vecfill.inputs.text import split_texts
 from vecfill.inputs.unreliable import without_unreliable
+from vecfill.inputs.vocabulary import VocabularySample
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
 from vecfill.io.reading import about_odd, about_repeats
 from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
-from vecfill.requests import DOMAIN_OPTIONS, Reading
+from vecfill.requests import DOMAIN_OPTIONS, KINDS, Reading
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -69,16 +75,20 @@ def read_inputs(
     reading: Reading,
     *,
     unreliable: Collection[str] = (),
+    fuses: bool = False,
+    names_only: bool = False,
     progress: Progress | None = None,
 ) -> Inputs:
     """Read the domain; match its names and read their rows in one pass over the embedding.
 
-    Entities that are `unreliable` are treated as unknown; which word they have is kept.
+    Entities that are `unreliable` are treated as unknown; which word they have is kept. If the
+    caller `fuses` sources, words and vectors of the whole file are kept for names and texts. With
+    `names_only`, the nodes of a graph get no vectors, which take far longer than their names.
     """
     tell = progress or quiet
-    with Scan(embedding, format=reading.format, member=reading.member) as scan:
-        tell("Reading the domain", 0, 0)
-        domain = read_domain(table, reading)
+    with _scan(embedding, table, reading) as scan:
+        tell("Reading the table", 0, 0)
+        domain = read_domain(table, reading, names_only=names_only)
         counts = None if reading.counts is None else read_counts(table, reading)
         search = NameSearch(
             domain.entities,
@@ -89,12 +99,16 @@ def read_inputs(
         forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
         taken: set[str] = set()
         candidates, sample = _Candidates(), RankSample()
+        is_wanted = fuses and needs_vocabulary(domain, reading.name_mode)
+        whole = VocabularySample(domain.entities) if is_wanted else None
         for batch in scan:
             first, places = (
                 batch.first_row,
                 sample.places(first_row=batch.first_row, n_rows=len(batch.words)),
             )
             sample.add(first_row=first, places=places, vectors=batch.vectors(places))
+            if whole is not None:
+                whole.add(batch)
             taken.update(forms.intersection(batch.words))
             candidates.add(batch, search.offer(batch.words))
             tell("Scanning words", batch.first_row + len(batch.words), 0)
@@ -104,6 +118,11 @@ def read_inputs(
     )
     known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
     rows = {word: candidates.rows[word] for word in known.words}
+    words = None if whole is None else whole.embedding()
+    if fuses:
+        mode = reading.name_mode
+        cache = names_cache_of(Path(embedding), is_asked=mode is not None)
+        domain = described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
     return Inputs(
         domain,
         matches,
@@ -116,6 +135,32 @@ def read_inputs(
         sample.means(n_words=matches.n_words),
         counts,
     )
+
+
+def _scan(embedding: PathOrName, table: Any, reading: Reading) -> Scan:
+    """Start to read the embedding; if it is none and the table is, say that they were swapped."""
+    try:
+        return Scan(embedding, format=reading.format, member=reading.member)
+    except FormatError as error:
+        if isinstance(table, str | os.PathLike) and _are_swapped(embedding, table):
+            raise FormatError(
+                f"{error} {table} does hold word vectors: did you swap EMBEDDING and TABLE?"
+            ) from error
+        raise
+
+
+def _are_swapped(embedding: PathOrName, table: PathOrName) -> bool:
+    """Tell whether a file that is no embedding is a table, and the table is an embedding."""
+    try:
+        with Source(embedding) as source:
+            if not codec_of(source).is_table:
+                return False
+        if not holds_vectors(Path(table)):
+            return False
+        with Scan(table):
+            return True
+    except VecfillError:
+        return False
 
 
 @dataclass
@@ -166,15 +211,23 @@ class _Candidates:
         return Embedding(chosen, vectors, notes=notes, provenance=scan.rows.provenance)
 
 
-def read_domain(table: Any, reading: Reading) -> Domain:
-    """Return the domain that a table, or a file of a table or of vectors, describes."""
+def read_domain(table: Any, reading: Reading, *, names_only: bool = False) -> Domain:
+    """Return the domain that a table, a file of a table or of vectors, or several sources make."""
+    if are_sources(table):
+        why = "there are several sources; read each with its own options (vecfill.as_domain)"
+        reading.refuse_unused(("names",), (*DOMAIN_OPTIONS, "text"), why)
+        return read_sources({**_named(table), **_more_sources(reading)}, as_domain_or_vectors)
+    if reading.text or reading.source:
+        return read_sources(_split(table, reading), as_domain_or_vectors)
     options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
+    if reading.name_mode is not None:
+        del options["names"]
     if reading.counts is not None and is_column(reading.counts):
         # How often an entity was counted does not describe it.
         options["ignore"] = (*reading.ignore, reading.counts)
     is_path = isinstance(table, str | os.PathLike)
     is_asked = reading.kind == "embedding"
-    if is_path and (is_asked or (reading.kind == "features" and _holds_vectors(Path(table)))):
+    if is_path and (is_asked or (reading.kind == "features" and holds_vectors(Path(table)))):
         reading.refuse_unused(
             ("kind", "standardize"), DOMAIN_OPTIONS, f"{table} is a file of word vectors"
         )
@@ -182,14 +235,74 @@ def read_domain(table: Any, reading: Reading) -> Domain:
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
     try:
-        return as_domain(table, **options)
+        return as_domain(table, names_only=names_only, **options)
     except InputError:
         if reading.counts is not None and is_column(reading.counts):
             read_counts(table, reading)  # If it is the column that is missing, this says so.
         raise
 
 
-def _holds_vectors(path: Path) -> bool:
+def as_domain_or_vectors(source: Any) -> Domain:
+    """Return the domain of a source that has no options."""
+    return read_domain(source, Reading())
+
+
+def _named(table: Any) -> dict[str, Any]:
+    if is_late(table):
+        return {"text": table}
+    if isinstance(table, Mapping):
+        return dict(table)
+    return {f"source {number}": each for number, each in enumerate(table, start=1)}
+
+
+def _split(table: Any, reading: Reading) -> dict[str, Any]:
+    """Return a table, its text columns and further files as sources by name."""
+    rest: Reading | None = reading
+    texts: dict[str, Any] = {}
+    if reading.text:
+        texts, rest = split_texts(table, reading, reading.text, encoder=_encoder(reading.encoder))
+    found: dict[str, Any] = {}
+    if rest is not None:
+        found["table"] = read_domain(table, replace(rest, text=(), source=(), encoder=None))
+    return {**found, **texts, **_more_sources(reading)}
+
+
+def _encoder(encoder: Any) -> Any:
+    """Return the encoder, read from its folder if that is what was given."""
+    return load_encoder(encoder) if isinstance(encoder, str | os.PathLike) else encoder
+
+
+def _more_sources(reading: Reading) -> dict[str, Any]:
+    """Return the domains of further files."""
+    named = source_files(reading).items()
+    return {name: read_domain(path, Reading(kind=kind)) for name, (path, kind) in named}
+
+
+def source_files(reading: Reading) -> dict[str, tuple[str, str]]:
+    """Return path and kind of the files that were named as NAME=FILE or NAME=FILE:KIND.
+
+    Examples
+    --------
+    >>> source_files(Reading(source=("graph=mesh.csv:edges", "facts=facts.csv")))
+    {'graph': ('mesh.csv', 'edges'), 'facts': ('facts.csv', 'features')}
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for each in reading.source:
+        name, equals, path = each.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"source {each!r} is not NAME=FILE or NAME=FILE:KIND.")
+        if name in found or name == "table":
+            raise InputError(f"two sources are called {name!r}. Give each a name of its own.")
+        found[name] = _path_and_kind(path)
+    return found
+
+
+def _path_and_kind(path: str) -> tuple[str, str]:
+    before, colon, kind = path.rpartition(":")
+    return (before, kind) if colon and kind in KINDS else (path, "features")
+
+
+def holds_vectors(path: Path) -> bool:
     """Tell whether a file that is no table by its name is one of word vectors."""
     suffix = path.suffix.lower()
     if suffix == ".tab" or any(suffix in each.suffixes and each.codec.is_table for each in CODECS):

@@ -12,7 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from vecfill.errors import InputError
-from vecfill.inputs.entities import listed, unique_entities
+from vecfill.inputs.entities import did_you_mean, listed, unique_entities
 from vecfill.io.tables import read_table
 
 Cells: TypeAlias = "pa.ChunkedArray | list[Any]"
@@ -104,7 +104,8 @@ def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
         position = None
     elif key is not None:
         raise InputError(
-            f"{frame.label} has no column {key!r}. Its columns are {listed(frame.names, 10)}."
+            f"{frame.label} has no column {key!r}.{did_you_mean(key, frame.names)} Its columns are "
+            f"{listed(frame.names, 10)}."
         )
     else:
         position = None if frame.index is not None else 0
@@ -129,7 +130,7 @@ def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
     if len(kept) > MAX_COLUMNS:
         raise InputError(
             f"{frame.label} has {len(kept):,} columns, more than {MAX_COLUMNS:,} dense ones. "
-            "Pass a SciPy sparse matrix with names=, or reduce the columns first."
+            "Reduce the columns first, or pass a SciPy sparse matrix in Python."
         )
     rest = Frame(
         tuple(frame.names[number] for number in kept),

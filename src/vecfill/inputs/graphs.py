@@ -1,11 +1,4 @@
-"""Edge list -> node vectors, from the graph alone and without chance.
-
-The matrix that is decomposed says how much likelier a short random walk from one node is to
-meet another than chance would have it, on a log scale and where it is likelier at all: what
-DeepWalk approaches by sampling and NetMF (Qiu et al., 2018) writes down. Few pairs are that
-near, so it is sparse; being symmetric, its eigenvectors do instead of a singular value
-decomposition.
-"""
+"""Edge list -> a graph, and a domain whose rows are the vectors of its nodes."""
 
 from __future__ import annotations
 
@@ -15,23 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
 
-from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.entities import listed
 from vecfill.inputs.frames import Cells, Frame
-from vecfill.inputs.matrices import with_fixed_signs
+from vecfill.inputs.later_rows import NoReader
 from vecfill.inputs.prepared import Domain
-
-_WINDOWS = (5, 3, 2, 1)
-_MAX_STEPS = 5e9
-_MAX_ENTRIES = 150_000_000
-_BLOCK_CELLS = 1 << 25
-_DENSE = 1000
+from vecfill.inputs.walks import node_vectors
 
 
 class Edges(NamedTuple):
@@ -77,9 +63,25 @@ def domain_of_edges(
     components, notes = _components(edges)
     vectors, more_notes = node_vectors(edges.weights, n_dims=n_dims)
     names = tuple(f"walks {number + 1}" for number in range(vectors.shape[1]))
-    return Domain(
-        edges.nodes, vectors, names, "features", edges.notes + notes + more_notes, components
-    )
+    said = edges.notes + notes + more_notes
+    reader = NoReader("vectors of nodes are made from the whole graph, so none can be added.")
+    return Domain(edges.nodes, vectors, names, "features", said, components, reader)
+
+
+def nodes_of_edges(frame: Frame, *, columns: Sequence[str] | None = None) -> Domain:
+    """Return the nodes of a graph without vectors, for those who want their names only.
+
+    Examples
+    --------
+    >>> from vecfill.inputs.frames import frame_of
+    >>> domain = nodes_of_edges(frame_of(pa.table({"a": ["x", "y"], "b": ["y", "z"]})))
+    >>> domain.entities, domain.vectors.shape
+    (('x', 'y', 'z'), (3, 0))
+    """
+    edges = edges_of_frame(frame, columns)
+    components, notes = _components(edges)
+    vectors = np.empty((len(edges.nodes), 0))
+    return Domain(edges.nodes, vectors, (), "features", edges.notes + notes, components)
 
 
 def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
@@ -143,89 +145,6 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
     shape = (len(nodes), len(nodes))
     half = csr_array(coo_array((values, (low, high)), shape=shape))
     return Edges(tuple(nodes), csr_array(half + half.T), tuple(notes))
-
-
-@one_blas_thread()
-def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return vectors of the nodes of a graph and notes; `weights` is symmetric, without loops.
-
-    Examples
-    --------
-    >>> path = csr_array(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
-    >>> vectors, _ = node_vectors(path, n_dims=2)
-    >>> np.allclose(vectors[0], vectors[2])
-    True
-    """
-    notes: tuple[str, ...] = ()
-    closeness = None
-    for window in _WINDOWS:
-        closeness = _closeness(weights, window)
-        if closeness is not None:
-            if window < _WINDOWS[0]:
-                notes = (
-                    f"The graph is so dense that walks of {window} steps were used, "
-                    f"not of {_WINDOWS[0]}.",
-                )
-            break
-    if closeness is None:
-        raise InputError(
-            f"a graph of {weights.shape[0]:,} nodes and {weights.nnz // 2:,} edges needs more "
-            "memory than is set aside for it. Leave out the weakest edges."
-        )
-    n_nodes = closeness.shape[0]
-    if n_nodes <= _DENSE or n_dims >= n_nodes // 2:
-        values, vectors = np.linalg.eigh(closeness.toarray().astype(np.float64))
-        order = np.argsort(-np.abs(values), kind="stable")[: min(n_dims, n_nodes)]
-        values, vectors = values[order], vectors[:, order]
-    else:
-        # A start that favours no node and is orthogonal to no eigenvector by symmetry.
-        start = np.random.default_rng(0).uniform(0.5, 1.5, n_nodes).astype(np.float32)
-        values, vectors = eigsh(closeness, k=n_dims, which="LM", v0=start, tol=1e-4)
-        order = np.argsort(-np.abs(values), kind="stable")
-        values, vectors = values[order], vectors[:, order]
-    vectors = with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(np.float64)
-    lengths = np.linalg.norm(vectors, axis=1)
-    n_short = int((lengths < 1e-6 * lengths.max()).sum())
-    if n_short:
-        notes += (
-            f"{n_short} nodes have next to no vector, because larger parts of the graph took all "
-            f"{vectors.shape[1]} dimensions. Raise n_dims if they matter.",
-        )
-    return vectors, notes
-
-
-def _closeness(weights: csr_array, window: int) -> csr_array | None:
-    """Log of how much likelier walks of up to `window` steps meet than by chance, where positive.
-
-    None if it would take too long or too much memory.
-    """
-    n_nodes = weights.shape[0]
-    strength = np.asarray(weights.sum(axis=1)).ravel()
-    inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
-    steps = csr_array(weights.multiply(inverse[:, None])).astype(np.float32)
-    degree = np.diff(steps.indptr)
-    chance = (strength.sum() / window * inverse).astype(np.float32)
-    n_block = max(1, min(2048, _BLOCK_CELLS // n_nodes))
-    parts: list[csr_array] = []
-    n_steps, n_entries = 0.0, 0
-    for start in range(0, n_nodes, n_block):
-        walks = steps[start : start + n_block]
-        met = walks
-        for _ in range(window - 1):
-            n_steps += float(degree[walks.indices].sum(dtype=np.float64))
-            if n_steps > _MAX_STEPS:
-                return None
-            walks = csr_array(walks @ steps)
-            met = met + walks
-        met = csr_array(met)
-        met.data = np.log(np.maximum(met.data * chance[met.indices], 1))
-        met.eliminate_zeros()
-        n_entries += met.nnz
-        if n_entries > _MAX_ENTRIES:
-            return None
-        parts.append(met)
-    whole = csr_array(vstack(parts))
-    return csr_array((whole + whole.T) / 2).astype(np.float32)
 
 
 def _components(edges: Edges) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -142,8 +142,13 @@ class MatchReport:
             return
         if self.set_aside:
             raise InputError(
-                f"No known entity is left to learn from. {' '.join(self.remarks)} Lower min_count, "
-                "raise from_rank, or name fewer entities."
+                f"No known entity is left to learn from. {' '.join(self.remarks)} Lower "
+                "min_count=, raise from_rank=, or name fewer entities."
+            )
+        if excluded := [match.entity for match in self.matches if match.how == "excluded"]:
+            raise InputError(
+                f"No known entity is left to learn from: {len(excluded)} were excluded "
+                f"({listed(excluded)}), and no other matches a word. Exclude fewer (exclude=)."
             )
         near = "; ".join(
             f"{entity!r} is near the word {word!r}" for entity, word in self.near_misses
@@ -153,8 +158,8 @@ class MatchReport:
             f"none of the {len(self.matches)} entities ({first}...) is among the {self.n_words} "
             f"words of the vocabulary at level {self.level!r}. "
             + (f"Nearest misses: {near}. " if near else "No word begins like an entity. ")
-            + "Levels are 'exact', 'case' and 'loose' (--match); or give aliases (--aliases), or "
-            "name another key column (--key)."
+            + "Levels are 'exact', 'case' and 'loose' (match=); or give aliases (aliases=), or "
+            "name another key column (key=)."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,6 +184,20 @@ class MatchReport:
             "set_aside": dict(self.set_aside),
             "notes": list(self.notes),
         }
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the matches as the rows of a table, under a row of names.
+
+        Examples
+        --------
+        >>> found = (Match("Iron", "iron", "case", ("IRON",)), Match("tin", None, "none"))
+        >>> MatchReport(found, "case", 2).rows()[1:]
+        [('Iron', 'iron', 'case', 'IRON'), ('tin', '', 'none', '')]
+        """
+        width = max([1, *(len(match.alternatives) for match in self.matches)])
+        names = ("entity", "word", "how", *(f"alternative_{i + 1}" for i in range(width)))
+        rows = [(m.entity, m.word or "", m.how, *m.alternatives) for m in self.matches]
+        return [names, *(row + ("",) * (len(names) - len(row)) for row in rows)]
 
     def table(self, n_shown: int | None = None) -> str:
         """Return the matches as text, one line each, at most `n_shown` of them."""

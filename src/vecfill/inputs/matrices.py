@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from vecfill.checks import sound_csr
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Numbers
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.features import features_of_columns
 from vecfill.inputs.frames import MAX_COLUMNS
+from vecfill.inputs.later_rows import ArrayReader, DistancesReader
 from vecfill.inputs.prepared import Domain, Matrix
-from vecfill.inputs.scaling import standardized
+from vecfill.inputs.scaling import standardized, standardizing_factors
 
 _SYMMETRY = 1e-6
 
@@ -60,7 +63,8 @@ def features_of_array(
         domain = features_of_columns(entities, columns, standardize=standardize, label="the array")
         assert isinstance(domain.vectors, np.ndarray)
         dense = domain.vectors.astype(matrix.dtype)
-        return Domain(entities, dense, domain.columns, "features", domain.notes)
+        reader = replace(domain.reader, dtype=str(matrix.dtype))
+        return replace(domain, vectors=dense, reader=reader)
     varies = matrix.min(axis=0) < matrix.max(axis=0)
     if not varies.any():
         raise InputError("the array: every column is constant, so the rows cannot be told apart.")
@@ -69,8 +73,9 @@ def features_of_array(
         constant = [label for label, does in zip(labels, varies, strict=True) if not does]
         notes = (f"{len(constant)} constant columns were dropped: {listed(constant)}.",)
         matrix = np.ascontiguousarray(matrix[:, varies])
+    reader = ArrayReader(varies.size, np.flatnonzero(varies), str(matrix.dtype))
     kept = tuple(label for label, does in zip(labels, varies, strict=True) if does)
-    return Domain(entities, matrix, kept, "features", notes)
+    return Domain(entities, matrix, kept, "features", notes, reader=reader)
 
 
 def features_of_mapping(vectors: Mapping[Any, Any], *, standardize: bool = False) -> Domain:
@@ -120,6 +125,7 @@ def distances_of_matrix(
     if columns is not None:
         square = square[:, _places_of_columns(columns, entities, label)]
     square = _symmetric(square, entities, label)
+    reader = DistancesReader(entities, np.diag(square).copy() if are_similarities else None)
     if are_similarities:
         square = _distances_of_similarities(square, entities, label)
     else:
@@ -128,7 +134,7 @@ def distances_of_matrix(
     if len(entities) > 1 and square.max() == 0:
         raise InputError(f"{label}: every distance is 0, so the entities cannot be told apart.")
     notes = ("Similarities were turned into distances.",) if are_similarities else ()
-    return Domain(entities, square, entities, "distances", notes)
+    return Domain(entities, square, entities, "distances", notes, reader=reader)
 
 
 def _square(matrix: Matrix, entities: tuple[str, ...], label: str) -> np.ndarray:
@@ -228,7 +234,7 @@ def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
 
 def _numeric(vectors: Any, label: str) -> Matrix:
     if issparse(vectors):
-        matrix = csr_array(vectors)
+        matrix = sound_csr(vectors, label)
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
             raise InputError(f"{label} is of type {matrix.dtype}. Pass real numbers in two axes.")
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
@@ -252,6 +258,8 @@ def _numeric(vectors: Any, label: str) -> Matrix:
 
 
 def _numeric_row(vector: Any, name: object) -> np.ndarray:
+    if isinstance(vector, np.ma.MaskedArray) and vector.dtype.kind in "fiub":
+        vector = np.ma.filled(vector.astype(np.float64), np.nan)  # masked means missing
     try:
         row = np.asarray(vector)
     except (ValueError, TypeError):
@@ -293,4 +301,11 @@ def _sparse_features(matrix: csr_array, entities: tuple[str, ...], standardize: 
         notes = (f"{len(empty)} entities have a row of zeros: {shown}.",)
     labels = tuple(str(number) for number in range(matrix.shape[1]))
     vectors = standardized(matrix) if standardize else matrix
-    return Domain(entities, vectors, labels, "features", notes)
+    reader = ArrayReader(
+        matrix.shape[1],
+        np.arange(matrix.shape[1]),
+        str(matrix.dtype),
+        factors=standardizing_factors(matrix) if standardize else None,
+        is_sparse=True,
+    )
+    return Domain(entities, vectors, labels, "features", notes, reader=reader)

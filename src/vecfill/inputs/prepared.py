@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -31,6 +31,9 @@ class Domain:
         Plain sentences: what was dropped, imputed or found.
     components
         Of a graph, the number of each node's component, 0 being the largest; otherwise None.
+    reader
+        How entities that come later are read in the same way, see `vecfill.inputs.later_rows`;
+        None if they cannot be.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Domain:
     kind: DomainKind = "features"
     notes: tuple[str, ...] = ()
     components: np.ndarray | None = None
+    reader: Any = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.entities)

@@ -6,11 +6,13 @@ Rarity is the logarithm of the rank, or minus the logarithm of the count: it gro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from vecfill._lengths import with_safe_squares
 
 FIRST_BIN = 200
 """Ranks in the first bin; the most frequent words are few and unlike each other."""
@@ -23,6 +25,12 @@ MOST_SAMPLED = 1000
 
 N_PERMUTATIONS = 199
 MOST_TESTED = 5000
+
+FEWEST_WORDS = 50
+"""Words below which their lengths do not tell the direction of an order."""
+
+CLEARLY_REVERSED = 4.0
+"""Standard errors by which frequent words must be longer than rare ones to doubt the order."""
 
 
 def rank_bins(n_words: float) -> Iterator[tuple[int, int]]:
@@ -69,6 +77,8 @@ class VocabularyMeans:
     """(n_bins,) log rank of the middle of each bin, ascending."""
     means: np.ndarray = field(repr=False)
     """(n_bins, n_dims)."""
+    spreads: np.ndarray = field(repr=False)
+    """(n_bins,) root mean square distance of the words of each bin from their mean."""
     n_words: int
 
 
@@ -87,7 +97,9 @@ class RankSample:
 
     def __init__(self) -> None:
         self._sums: dict[int, np.ndarray] = {}
+        self._squares: dict[int, float] = {}
         self._counts: dict[int, int] = {}
+        self._exponent: int | None = None
 
     def places(self, *, first_row: int, n_rows: int) -> list[int]:
         """Return the places in a batch of rows whose vectors are wanted: evenly spread in a bin."""
@@ -110,15 +122,28 @@ class RankSample:
             if inside.any():
                 part = vectors[inside].sum(axis=0, dtype=np.float64)
                 self._sums[low] = self._sums.get(low, 0.0) + part
+                squares = float((self._safe(vectors[inside]) ** 2).sum())
+                self._squares[low] = self._squares.get(low, 0.0) + squares
                 self._counts[low] = self._counts.get(low, 0) + int(inside.sum())
+
+    def _safe(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors in 64 bits, divided by one power of two if squares might overflow."""
+        if self._exponent is None:
+            largest = float(np.abs(vectors).max(initial=0.0))
+            is_safe = largest == 0.0 or 1e-100 < largest < 1e100
+            self._exponent = 0 if is_safe else int(np.frexp(largest)[1])
+        return np.ldexp(vectors.astype(np.float64), -self._exponent)
 
     def means(self, *, n_words: int) -> VocabularyMeans:
         """Return what was gathered."""
         ends = {low: min(high, n_words) for low, high in rank_bins(n_words)}
         lows = sorted(self._counts)
         middles = [(low + ends[low] - 1) / 2 for low in lows]
-        means = [self._sums[low] / self._counts[low] for low in lows]
-        return VocabularyMeans(log_rank(middles), np.array(means), n_words)
+        means = np.array([self._sums[low] / self._counts[low] for low in lows])
+        squares = np.array([self._squares[low] / self._counts[low] for low in lows])
+        spreads = np.sqrt(np.maximum(squares - (self._safe(means) ** 2).sum(axis=1), 0.0))
+        spreads = np.ldexp(spreads, self._exponent or 0)
+        return VocabularyMeans(log_rank(middles), means, spreads, n_words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +176,7 @@ def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
     if len(vectors) < 20:
         return False
     centred = vectors - vectors.mean(axis=0)
+    centred = with_safe_squares(centred)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     centred = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
     order = (rarity - rarity.mean())[None]
@@ -158,6 +184,27 @@ def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
     dealt = np.stack([rng.permutation(order[0]) for _ in range(N_PERMUTATIONS)])
     strength = np.linalg.norm(order @ centred, axis=1)
     return bool(strength[0] > np.linalg.norm(dealt @ centred, axis=1).max())
+
+
+def looks_reversed(rarity: np.ndarray, words: Sequence[str]) -> bool:
+    """Tell whether an order seems to have the rarest words first: frequent words are shorter.
+
+    Examples
+    --------
+    >>> words = ["a" * (1 + i // 20) for i in range(200)]
+    >>> order = np.arange(200.0)
+    >>> looks_reversed(order, words), looks_reversed(-order, words)
+    (False, True)
+    """
+    if len(words) < FEWEST_WORDS:
+        return False
+    ranks = np.argsort(np.argsort(rarity, kind="stable"), kind="stable") / len(words) - 0.5
+    lengths = np.array([len(word) for word in words], np.float64)
+    spread = float(lengths.std())
+    if not spread > 0:
+        return False
+    scaled = float(ranks @ (lengths - lengths.mean())) / (len(words) * spread * float(ranks.std()))
+    return bool(scaled < -CLEARLY_REVERSED / np.sqrt(len(words)))
 
 
 def counts_of(source: Mapping[str, Any], entities: tuple[str, ...]) -> np.ndarray:

@@ -36,6 +36,23 @@ def standardized(domain: Matrix) -> Matrix:
     return exact.astype(domain.dtype)
 
 
+def standardizing_factors(domain: csr_array) -> np.ndarray:
+    """Return by what `standardized` multiplies each column of a sparse matrix.
+
+    Examples
+    --------
+    >>> standardizing_factors(csr_array(np.array([[0.0], [4.0]])))
+    array([0.5])
+    """
+    largest = np.maximum(abs(domain).max(axis=0).toarray().ravel(), 0).astype(np.float64)
+    scaled = domain @ diags_array(inverse(largest))
+    mean = np.asarray(scaled.mean(axis=0)).ravel()
+    square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    spread[spread <= 1e-7] = 0
+    return inverse(largest) * inverse(spread)
+
+
 def inverse(lengths: np.ndarray) -> np.ndarray:
     """Return one over each length, and 0 for a length of 0.
 

@@ -38,7 +38,7 @@ def without_unreliable(
     least, first = reading.min_count, reading.from_rank
     if least is not None and counts is None:
         raise OptionError(
-            f"min_count={least:g} needs counts: pass counts= (--counts), a file of entity and "
+            f"min_count={least:g} needs counts: pass counts=, a file of entity and "
             "count or a column of the table."
         )
     if least is not None and counts is not None:

@@ -16,7 +16,7 @@ from vecfill.io.batches import RowReader, WantedWords, check_finite, shown
 from vecfill.io.codec import Codec
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import Patch, Patching
-from vecfill.io.sources import Source
+from vecfill.io.sources import ZIP, Source
 from vecfill.io.writing import compressing
 
 
@@ -128,6 +128,11 @@ def _refuse_other_content(source: Source, found: str, expected: str) -> None:
 
 def _check_added(codec: Codec[Any], rows: RowReader, added: Embedding) -> None:
     codec.refuse_if_read_only(rows.source, "extended")
+    if codec.copies_rows and rows.source.container != "plain" and rows.source.head.startswith(ZIP):
+        raise InputError(
+            f"{rows.source} begins with the bytes of a zip, so the result would be taken for one. "
+            "Rename its first word."
+        )
     codec.check_words(added.words)
     if len(added) and added.n_dims != rows.n_dims:
         raise InputError(

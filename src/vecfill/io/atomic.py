@@ -31,6 +31,8 @@ else:
 
 _MARK = ".vecfill-"
 _ENDING = ".tmp"
+_unfinished: set[Path] = set()
+"""Temporary files that this process has created, or is about to."""
 
 
 class OutputFile(io.RawIOBase):
@@ -150,15 +152,14 @@ def atomic_outputs(
                 if file.target.exists():
                     os.chmod(temporary, stat.S_IMODE(file.target.stat().st_mode))  # noqa: PTH101
                 os.fsync(file.fileno())
-        with _uninterrupted():
+        with uninterrupted():
             _publish_all(files, overwrite=overwrite)
     finally:
         for temporary, file in files:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+            _discard(temporary)
             os.close(file.fileno())
     for folder in {target.parent for target in targets}:
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
 def _publish_all(files: list[tuple[Path, OutputFile]], *, overwrite: bool) -> None:
@@ -177,20 +178,22 @@ def _publish_all(files: list[tuple[Path, OutputFile]], *, overwrite: bool) -> No
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done; threads other than the main one never get it."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
+def uninterrupted() -> Iterator[None]:
+    """Let signals wait until the block is done; threads other than the main one never get them."""
     came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda *what: came.append(what))
+    handlers: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: each for number, each in found.items() if callable(each)}
+    for number in handlers:
+        signal.signal(number, lambda *what: came.append(what))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     if came:
-        handler(*came[0])
+        handlers[came[0][0]](*came[0])
 
 
 def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
@@ -210,24 +213,39 @@ def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
         raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
     if not overwrite:
         raise InputError(
-            f"{path} exists already. Allow overwriting it (--overwrite, or overwrite=True), or "
-            "choose another name."
+            f"{path} exists already. Allow overwriting it (overwrite=True), or choose another name."
         )
     return target
+
+
+def discard_unfinished() -> None:
+    """Remove the temporary files that this process has not turned into results.
+
+    For a program that ends: an interrupt may have come between creating a file and the code that
+    removes it.
+    """
+    for temporary in list(_unfinished):
+        _discard(temporary)
+
+
+def _discard(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        temporary.unlink()
+    _unfinished.discard(temporary)
 
 
 def _create(target: Path) -> tuple[Path, int]:
     while True:
         name = f".{target.name}{_MARK}{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
         temporary = target.parent / name
+        _unfinished.add(temporary)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), 0o666)
         if _lock(descriptor) and temporary.exists():
             return temporary, descriptor
         # A cleaner came between creating and locking, and took the file for a stale one.
         os.close(descriptor)
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        _discard(temporary)
 
 
 def _lock(descriptor: int) -> bool:
@@ -278,7 +296,8 @@ def _remove_stale(target: Path) -> None:
                 os.close(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Let the disk remember the names in a folder."""
     # Without this a crash of the machine may forget the new name, though not the bytes.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

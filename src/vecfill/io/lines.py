@@ -81,6 +81,8 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
     """Learn from the first rows how rows are written."""
     ending = re.search(rb"\r\n|\n|\r", head)
     row = lines[0]
+    # A word may hold a tab of its own, so only what stands between numbers counts.
+    between = re.findall(rb"[ \t]", row.rstrip(b" \t"))[-n_dims:]
     decimals: set[int] = set()
     significant = 0
     for line in lines:
@@ -92,7 +94,7 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
     fixed = len(decimals) == 1 and min(decimals) > 1 and max(decimals) <= 8
     return TextStyle(
         newline=ending.group() if ending else b"\n",
-        separator=b"\t" if row.count(b"\t") >= n_dims else b" ",
+        separator=b"\t" if between.count(b"\t") == n_dims else b" ",
         trailing=row[len(row.rstrip(b" \t")) :],
         decimals=max(decimals) if fixed else None,
         significant=significant if 3 <= significant <= 7 else None,

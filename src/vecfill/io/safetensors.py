@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -75,9 +75,21 @@ def write_tensors(out: Any, tensors: Mapping[str, Tensor], metadata: Mapping[str
         out.writelines(tensors[name].blocks)
 
 
+class TensorPlace(NamedTuple):
+    """Where a tensor stands in its file, whatever its type: first byte, and byte after the last."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    first: int
+    last: int
+
+
 @dataclass
 class TensorFile:
-    """A safetensors file; its header is checked against the file before anything is read."""
+    """A safetensors file; its header is checked against the file before anything is read.
+
+    `kinds` has the tensors that NumPy can hold, `places` has all of them.
+    """
 
     source: Source
 
@@ -96,7 +108,7 @@ class TensorFile:
             header = json.loads(self._file.read(length), object_pairs_hook=self._once)
             metadata = dict(header.pop("__metadata__", None) or {})
             self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-            self._places: dict[str, tuple[int, int]] = {}
+            self.places: dict[str, TensorPlace] = {}
             for name, entry in header.items():
                 first, last = (int(each) for each in entry["data_offsets"])
                 shape = tuple(int(each) for each in entry["shape"])
@@ -107,7 +119,9 @@ class TensorFile:
                         f"the tensor {name!r} is of type {entry['dtype']!r}; "
                         f"{', '.join(_TYPES)} can be read. Convert it."
                     )
-                self._places[name] = (8 + length + first, 8 + length + last)
+                self.places[name] = TensorPlace(
+                    str(entry["dtype"]), shape, 8 + length + first, 8 + length + last
+                )
         except FormatError:
             raise
         except (*DAMAGE, RecursionError) as error:
@@ -119,7 +133,8 @@ class TensorFile:
 
     def _check_places(self, start: int, size: int) -> None:
         last_end, last_name = start, ""
-        for name, (first, last) in sorted(self._places.items(), key=lambda item: item[1]):
+        in_order = sorted(self.places.items(), key=lambda item: item[1][2:])
+        for name, (_, _, first, last) in in_order:
             if first < start or last < first or last > size:
                 raise self.source.refuse(
                     f"the tensor {name!r} claims bytes {first} to {last}, out of range: data is in "
@@ -142,7 +157,7 @@ class TensorFile:
                 "The file is damaged: fetch it again."
             )
         for name, (dtype, shape) in self.kinds.items():
-            first, last = self._places[name]
+            _, _, first, last = self.places[name]
             if min(shape, default=1) < 0 or math.prod(shape) * dtype.itemsize != last - first:
                 raise self.source.refuse(
                     f"the tensor {name!r} of shape {shape} and type {dtype} does not take "
@@ -163,13 +178,13 @@ class TensorFile:
     def open(self, name: str) -> BinaryIO:
         """Return the file at the first byte of a tensor."""
         file = self.source.file()
-        file.seek(self._places[name][0])
+        file.seek(self.places[name].first)
         return file
 
     def read(self, name: str) -> np.ndarray[Any, Any]:
         """Return a tensor as an array of its own."""
         dtype, shape = self.kinds[name]
-        first, last = self._places[name]
+        _, _, first, last = self.places[name]
         data = bytearray(last - first)
         if self.open(name).readinto(data) != len(data):  # pyright: ignore[reportAttributeAccessIssue]
             raise self.source.refuse(f"the tensor {name!r} is cut short. Fetch the file again.")

@@ -19,6 +19,8 @@ from vecfill.errors import FormatError, InputError
 from vecfill.io.aside import Aside
 from vecfill.io.streams import DAMAGE, MAX_RATIO, ByteStream, Readable, Watched, bomb
 
+GZIP = b"\x1f\x8b"
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 1 << 16
 _MAX_SAMPLE = 1 << 27
@@ -43,8 +45,9 @@ class Source:
                 raise FormatError(f"{self.path} is empty: 0 bytes. Pass a file with vectors in it.")
             self._tell_container()
             self.head = self.read_head()
+            self._refuse_packed_twice()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def __enter__(self) -> Source:
@@ -193,15 +196,22 @@ class Source:
 
     def _tell_container(self) -> None:
         start = self._file.read(4)
-        if start.startswith(b"\x1f\x8b"):
+        if start.startswith(GZIP):
             self.container = "gzip"
         elif start == ZSTANDARD:
             self.container = "zstandard"
-        elif start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        elif start.startswith(ZIP):
             self._tell_member()
         if self.member is not None and self.container != "zip":
             raise InputError(
                 f"member={self.member!r}, but {self.path} is not a zip. Leave member out."
+            )
+
+    def _refuse_packed_twice(self) -> None:
+        if self.container != "plain" and self.head.startswith((GZIP, ZSTANDARD)):
+            raise self.refuse(
+                f"this {self.container} file holds another packed file. Unpack it once, and pass "
+                "what comes out."
             )
 
     def _tell_member(self) -> None:

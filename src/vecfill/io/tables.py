@@ -20,7 +20,8 @@ import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
-from vecfill.io.sources import ZSTANDARD, Source, refuse_address
+from vecfill.io.sources import ZSTANDARD, Source
+from vecfill.io.whole_files import whole_file
 
 _BLOCK_BYTES = 1 << 24
 _BATCH_CELLS = 1 << 18
@@ -71,7 +72,7 @@ def read_table(
     {'name': ['iron', 'NA'], 'density': ['7.9', '1e5']}
     """
     path = Path(path)
-    data, name = _unpacked(path, _whole_file(path))
+    data, name = _unpacked(path, whole_file(path))
     if separator is None and name != path:
         separator = _SEPARATORS.get(name.suffix.lower())
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
@@ -128,31 +129,6 @@ def read_pairs(path: str | PathLike[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _whole_file(path: Path) -> bytes:
-    try:
-        # Asked before reading: a pipe or a device could be read without end.
-        is_other = path.exists() and not path.is_file()
-        is_directory = path.is_dir()
-        data = b"" if is_other else path.read_bytes()
-    except FileNotFoundError:
-        refuse_address(path)
-        raise FormatError(f"{path} does not exist. Check the path.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise FormatError(f"{path} cannot be read ({reason}). Check its permissions.") from error
-    except MemoryError:
-        raise FormatError(
-            f"{path} has {path.stat().st_size} bytes, and there is not enough memory to read it as "
-            "a table. Keep only the columns you need."
-        ) from None
-    if is_other:
-        kind = "a directory" if is_directory else "not a regular file"
-        raise FormatError(f"{path} is {kind}. Give the path of one table file.")
-    if not data:
-        raise FormatError(f"{path} is empty. A table needs a header and rows.")
-    return data
-
-
 def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
     """Return the content of a packed file and the name it has inside; others as they are."""
     is_zip = data.startswith(b"PK\x03\x04") and b"xl/workbook" not in data
@@ -172,7 +148,7 @@ def _refuse_utf16(path: Path, data: bytes, encoding: str) -> None:
     if encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise FormatError(
             f"{path} begins with the mark of UTF-16, but was to be read as UTF-8. "
-            "Give encoding='utf-16' (--encoding utf-16), or save it as UTF-8."
+            "Give encoding='utf-16', or save it as UTF-8."
         )
 
 
@@ -196,11 +172,16 @@ def _columnar(path: Path, data: bytes) -> pa.Table:
         else:
             table = pa_feather.read_table(source)
         table.validate(full=True)
+    except UnicodeDecodeError as error:
+        name = bytes(error.object).decode("utf-8", "backslashreplace")
+        raise FormatError(
+            f"{path}: the name of the column '{name}' is not UTF-8. Rename it."
+        ) from error
     # A damaged file can fail anywhere below us, and not only by an error of Arrow's own.
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, KeyError) as error:
-        first_line = (str(error).splitlines() or [""])[0][:200]
+        first_line = (str(error).splitlines() or [""])[0][:200].rstrip(".")
         raise FormatError(
-            f"{path} begins like a Parquet or Feather file but cannot be read: {first_line} "
+            f"{path} begins like a Parquet or Feather file but cannot be read: {first_line}. "
             "It may be cut short; copy or write it again."
         ) from error
     if table.num_rows == 0:
@@ -222,6 +203,20 @@ def _pandas_index(table: pa.Table) -> list[str]:
     except (ValueError, KeyError, TypeError, RecursionError):
         return []
     return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
+
+
+def separator_of(
+    path: Path, data: bytes, separator: str | None = None, encoding: str = "utf-8"
+) -> str:
+    r"""Return what stands between the cells of a text table, as `read_table` takes it.
+
+    Examples
+    --------
+    >>> separator_of(Path("a.txt"), b"id\tvector\n")
+    '\t'
+    """
+    lines = data.decode(_known_encoding(encoding)).lstrip("\ufeff\r\n").splitlines()
+    return _separator_of(path, lines[0] if lines else "", separator)
 
 
 def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
@@ -381,5 +376,5 @@ def _check_decodes(path: Path, data: bytes, encoding: str) -> None:
             raise FormatError(
                 f"{path}, line {line}, byte offset {offset}: not {encoding.upper()} "
                 f"(found byte 0x{data[offset]:02x}). If the file is in another encoding, say "
-                "which: encoding='latin-1' (--encoding latin-1)."
+                "which: encoding='latin-1'."
             ) from error

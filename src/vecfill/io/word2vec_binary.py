@@ -28,6 +28,9 @@ MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
 _WINDOW = 1 << 21
 _SINGLE = np.dtype("<f4")
+_SAMPLE, _N_LINES = 4096, 3
+"""Bytes and lines that must be those of a text for a file with NUL bytes to be taken for one."""
+
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
 
 _MORE, _FULL, _ENDLESS, _EMPTY = 0, 1, 2, 3
@@ -173,7 +176,11 @@ class BinaryRows:
 def _refuse_text_with_nul(source: Source, line: bytes) -> None:
     """Refuse a text that a NUL byte makes look like a binary file."""
     place = source.head.find(b"\0")
-    if place >= 0 and n_trailing_numbers(line) > 0 and len(line.split()) > 2:
+    if place < 0:
+        return
+    is_header = len(line.split()) == 2
+    lines = source.head[:_SAMPLE].replace(b"\0", b"").splitlines()[is_header:][:_N_LINES]
+    if lines and all(len(each.split()) > 1 and n_trailing_numbers(each) for each in lines):
         number = source.head.count(b"\n", 0, place) + 1
         raise source.refuse(
             f"line {number} holds a NUL byte, at byte offset {place}, which no text has. "

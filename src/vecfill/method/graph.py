@@ -112,6 +112,45 @@ def _neighbor_lists(left, right, nearest, min_degree):
     return indptr, indices
 
 
+@compiled
+def _lists_of_rows(tree_indptr, tree_indices, nearest, indptr, indices):
+    for row in range(nearest.shape[0]):
+        start, n_tree = indptr[row], tree_indptr[row + 1] - tree_indptr[row]
+        for place in range(n_tree):
+            indices[start + place] = tree_indices[tree_indptr[row] + place]
+        place = start + n_tree
+        for rank in range(nearest.shape[1]):
+            if place == indptr[row + 1]:
+                break
+            is_there = False
+            for earlier in range(start, start + n_tree):
+                is_there |= indices[earlier] == nearest[row, rank]
+            if not is_there:
+                indices[place] = nearest[row, rank]
+                place += 1
+        indices[start : indptr[row + 1]].sort()
+
+
+def lists_of_rows(
+    tree_indptr: np.ndarray, tree_indices: np.ndarray, nearest: np.ndarray, *, min_degree: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return who may explain some rows: tree neighbours, then nearest rows up to `min_degree`.
+
+    Both are given by row, the tree's as CSR lists, and so is the result, in ascending order.
+
+    Examples
+    --------
+    >>> nearest = np.array([[4, 7, 2]], np.int32)
+    >>> lists_of_rows(np.array([0, 1]), np.array([7], np.int32), nearest, min_degree=3)[1]
+    array([2, 4, 7], dtype=int32)
+    """
+    degrees = np.maximum(np.diff(tree_indptr), min_degree)
+    indptr = np.concatenate([[0], np.cumsum(degrees)])
+    indices = np.empty(int(indptr[-1]), np.int32)
+    _lists_of_rows(tree_indptr, tree_indices, nearest, indptr, indices)
+    return indptr, indices
+
+
 def _graph(tree: Tree, nearest: np.ndarray, min_degree: int) -> csr_array:
     n_rows = len(nearest)
     indptr, indices = _neighbor_lists(tree.left, tree.right, nearest, min_degree)

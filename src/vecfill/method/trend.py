@@ -7,7 +7,9 @@ been there to fit it. In-sample residuals would be near zero and say nothing abo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,14 +35,36 @@ N_JUDGES = 16
 
 @dataclass(frozen=True)
 class Trend:
-    """A linear map from domain to embedding: its values for all rows, and what it misses."""
+    """A linear map from domain to embedding: its values for any rows, and what it misses."""
 
-    values: np.ndarray
-    """(n_rows, n_dims) the map's vector for every row."""
+    at: Callable[[Any], np.ndarray]
+    """Row numbers, or a slice of rows -> the map's vectors for them, (n_asked, n_dims)."""
     residuals: np.ndarray
     """(n_known, n_dims) known minus the value that the map has when fitted without the row."""
     alpha: float
     """Strength chosen by the leave-one-out error, in the units of the coordinates, squared."""
+    slopes: np.ndarray | None = None
+    """(n_coordinates, n_dims): the values are ``coordinates @ slopes + shift``."""
+    shift: np.ndarray | None = None
+    """(n_dims,)."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """(n_rows, n_dims) the map's vector for every row."""
+        return self.at(slice(None))
+
+
+def _mapped(
+    coordinates: np.ndarray,
+    centre: np.ndarray,
+    slopes: np.ndarray,
+    mean: np.ndarray,
+    exponent: np.ndarray,
+    rows: Any,
+) -> np.ndarray:
+    """Return the vectors that a linear map has for some rows."""
+    with one_blas_thread():
+        return divided((coordinates[rows] - centre) @ slopes + mean, -exponent)
 
 
 @one_blas_thread()
@@ -114,20 +138,59 @@ def linear_trend(
     """
     known = embedding[is_known].astype(np.float64)
     exponent = safe_exponents(known, each_column=False)
+    unit = _unit_of(coordinates)
     known, coordinates = divided(known, exponent), well_scaled(coordinates)
     n_known = len(known)
     mean, centre = known.mean(axis=0), coordinates[is_known].mean(axis=0)
     wanted, rows = known - mean, coordinates[is_known] - centre
     if n_known < 2 or not rows.any():
-        values = np.repeat(mean[None], len(coordinates), axis=0)
-        return Trend(divided(values, -exponent), divided(wanted, -exponent), np.inf)
+        slopes = np.zeros((coordinates.shape[1], known.shape[1]))
+        constant = partial(_mapped, coordinates, centre, slopes, mean, exponent)
+        return Trend(constant, divided(wanted, -exponent), np.inf, slopes, divided(mean, -exponent))
     left, singular, right = _decomposed(rows)
     alpha = _least_missing(left, singular, wanted)
     targets = left.T @ wanted
     slopes = right.T @ ((singular / (singular**2 + alpha))[:, None] * targets)
-    residuals = _missed(left, singular, wanted, targets, alpha)
-    values = (coordinates - centre) @ slopes + mean
-    return Trend(divided(values, -exponent), divided(residuals, -exponent), alpha)
+    residuals = missed(left, singular, wanted, targets, alpha)
+    line = divided(slopes, -exponent) * unit, divided(mean - centre @ slopes, -exponent)
+    mapped = partial(_mapped, coordinates, centre, slopes, mean, exponent)
+    return Trend(mapped, divided(residuals, -exponent), alpha, *line)
+
+
+def _unit_of(coordinates: np.ndarray) -> float:
+    """Return what `well_scaled` multiplies coordinates with."""
+    largest = np.abs(coordinates).max(initial=0.0)
+    return float(well_scaled(largest[None, None]).item() / largest) if largest > 0 else 1.0
+
+
+@one_blas_thread()
+def trend_in_rows(trend: Trend, rows: Any, coordinates: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return a trend as a map of domain rows: slopes and shift, ``rows @ slopes + shift``.
+
+    `coordinates` are those that `reduced` gave for `rows`.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0], [2.0], [4.0]])
+    >>> coordinates, is_known = reduced(rows), np.ones(3, bool)
+    >>> trend = linear_trend(coordinates, 3 * rows, is_known)
+    >>> slopes, shift = trend_in_rows(trend, rows, coordinates)
+    >>> (np.array([[10.0]]) @ slopes + shift).round(2)
+    array([[30.]])
+    """
+    assert trend.slopes is not None
+    assert trend.shift is not None
+    unit = _unit_of(rows.data[:, None] if issparse(rows) else rows)
+    rows = well_scaled(rows)
+    mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+    slopes = trend.slopes
+    if issparse(rows) or rows.shape[1] > MAX_RANK:
+        # Coordinates are products with orthonormal directions, so these can be had from them.
+        squares = np.einsum("ij,ij->j", coordinates, coordinates)
+        is_large = squares > 1e-12 * squares.max(initial=0.0)
+        inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=is_large)
+        slopes = (rows.T @ coordinates * inverse) @ slopes
+    return slopes * unit, trend.shift - mean @ slopes
 
 
 def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -147,21 +210,54 @@ def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows @ right[:, kept] / singular, size * singular, right[:, kept].T
 
 
-def _missed(
-    left: np.ndarray, singular: np.ndarray, wanted: np.ndarray, targets: np.ndarray, alpha: float
+def missed(
+    left: np.ndarray,
+    singular: np.ndarray,
+    wanted: np.ndarray,
+    targets: np.ndarray,
+    alpha: float,
+    n_rows: int | None = None,
 ) -> np.ndarray:
-    """Return what the map misses at each row when fitted without it."""
+    """Return what the map misses at each row when fitted without it.
+
+    `n_rows` says how many rows the map was fitted on, if `left` has only some of them.
+    """
     shrink = singular**2 / (singular**2 + alpha)
-    leverage = np.minimum(1.0 / len(left) + (left**2) @ shrink, 1.0 - 1e-9)
+    n_rows = len(left) if n_rows is None else n_rows
+    leverage = np.minimum(1.0 / n_rows + (left**2) @ shrink, 1.0 - 1e-9)
     return (wanted - left @ (shrink[:, None] * targets)) / (1.0 - leverage)[:, None]
 
 
 def _least_missing(left: np.ndarray, singular: np.ndarray, wanted: np.ndarray) -> float:
     """Return the strength with the least leave-one-out error, the stronger of equals."""
-    if wanted.shape[1] > N_JUDGES:
-        wanted = wanted @ np.random.default_rng(0).normal(size=(wanted.shape[1], N_JUDGES))
+    wanted = wanted @ judges(wanted.shape[1])
     targets = left.T @ wanted
     alphas = ALPHAS * (singular**2).mean()
-    errors = [(_missed(left, singular, wanted, targets, alpha) ** 2).sum() for alpha in alphas]
-    is_least = np.array(errors) <= min(errors) * (1 + 1e-9)
+    errors = [(missed(left, singular, wanted, targets, alpha) ** 2).sum() for alpha in alphas]
+    return strongest_of_best(alphas, np.array(errors))
+
+
+def judges(n_dims: int) -> np.ndarray:
+    """Return the mixes of columns on which strengths are compared: all, or a few random ones.
+
+    Examples
+    --------
+    >>> judges(2), judges(300).shape
+    (array([[1., 0.],
+           [0., 1.]]), (300, 16))
+    """
+    if n_dims <= N_JUDGES:
+        return np.eye(n_dims)
+    return np.random.default_rng(0).normal(size=(n_dims, N_JUDGES))
+
+
+def strongest_of_best(alphas: np.ndarray, errors: np.ndarray) -> float:
+    """Return the strength with the least error, the stronger of equals.
+
+    Examples
+    --------
+    >>> strongest_of_best(np.array([1.0, 2.0, 3.0]), np.array([5.0, 4.0, 4.0]))
+    3.0
+    """
+    is_least = errors <= errors.min() * (1 + 1e-9)
     return float(alphas[np.flatnonzero(is_least)[-1]])

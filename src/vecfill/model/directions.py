@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from vecfill._lengths import with_safe_squares
+
 
 def unit(vectors: np.ndarray) -> np.ndarray:
     """Return rows of length 1; a row of zeros stays zero.
@@ -14,5 +16,6 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
+    vectors = with_safe_squares(vectors)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

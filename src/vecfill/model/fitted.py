@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vecfill._blas import one_blas_thread
+from vecfill._lengths import row_lengths
 from vecfill._types import KnownMask
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets
@@ -86,15 +87,15 @@ class Model:
         n_unknown = self.rows.unknown.size
         centre = self.known.mean(axis=0, dtype=np.float64)
         start = centre if self.offsets is None else self.offsets.unknown
-        offset = np.broadcast_to(np.linalg.norm(start - centre, axis=-1), n_unknown)
+        offset = np.broadcast_to(row_lengths(np.atleast_2d(start - centre)), n_unknown)
         if self.composition.trend is None:
             reached, way = start, np.zeros(n_unknown)
         else:
             # With an offset, the trend is that of what the offset leaves over.
-            values = self.composition.trend.values[self.rows.unknown]
+            values = self.composition.trend.at(self.rows.unknown)
             reached = values if self.offsets is None else start + values
-            way = np.linalg.norm(reached - start, axis=1)
-        rest = np.linalg.norm(self.embedding[self.rows.unknown] - reached, axis=1)
+            way = row_lengths(reached - start)
+        rest = row_lengths(self.embedding[self.rows.unknown] - reached)
         total = offset + way + rest
         if self.offsets is None and self.composition.trend is None:
             return np.zeros(n_unknown), np.zeros(n_unknown)

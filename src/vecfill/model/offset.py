@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill.inputs.rarity import minus_log_count
 from vecfill.model.known import KnownRows
 
 REACH = 3.0
@@ -41,6 +42,8 @@ class Curve:
     """(n_knots,), ascending."""
     means: np.ndarray = field(repr=False)
     """(n_knots, n_dims)."""
+    spreads: np.ndarray | None = field(default=None, repr=False)
+    """(n_knots,) how far vectors lie from their mean; ``None`` if nothing tells."""
 
     def at(self, rarity: Any) -> np.ndarray:
         """Return the mean vector at each rarity, (n, n_dims)."""
@@ -51,6 +54,11 @@ class Curve:
         low, high = self.rarity[right - 1], self.rarity[right]
         share = ((asked - low) / (high - low))[:, None]
         return (1.0 - share) * self.means[right - 1] + share * self.means[right]
+
+    def spread_at(self, rarity: Any) -> np.ndarray:
+        """Return how far vectors lie from their mean at each rarity, (n,)."""
+        assert self.spreads is not None
+        return np.interp(np.atleast_1d(rarity), self.rarity, self.spreads)
 
 
 def curve_of_known(rarity: np.ndarray, vectors: np.ndarray, *, degree: int) -> Curve:
@@ -120,6 +128,18 @@ class OffsetRule:
             own = rarity[given.unknown]
             assumed = np.where(np.isnan(own), assumed, own)
         return Offsets(curve.at(of_known), curve.at(assumed), assumed)
+
+    def offsets_of_new(self, rarity: np.ndarray, given: KnownRows, own: np.ndarray) -> np.ndarray:
+        """Return the offsets of rows that come later, (n_new, n_dims).
+
+        `own` has the count of each, NaN where there is none.
+        """
+        of_known = rarity[given.is_known]
+        curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
+        assumed = np.full(own.size, of_known.max() + self.beyond)
+        if self.uses_own:
+            assumed = np.where(np.isnan(own), assumed, minus_log_count(own))
+        return curve.at(assumed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain values, for JSON."""

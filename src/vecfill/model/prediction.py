@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill.method.propagation import Convergence, propagate, split_weights
+from vecfill._blas import one_blas_thread
+from vecfill.method.propagation import Convergence, propagate
 from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
@@ -17,7 +18,7 @@ from vecfill.model.space import Space, WeightsKey
 
 
 class Mix(Protocol):
-    """How the known rows are mixed to give each unknown row."""
+    """How the known rows are mixed to give each unknown row that was asked for."""
 
     def shares(self, places: np.ndarray) -> np.ndarray:
         """Return the share of every known row (across) in some unknown rows (down)."""
@@ -81,10 +82,14 @@ class PropagatedMix:
     array([[0.75, 0.25]])
     """
 
-    def __init__(self, space: Space, key: WeightsKey, given: KnownRows) -> None:
+    def __init__(
+        self, space: Space, key: WeightsKey, given: KnownRows, places: np.ndarray | None = None
+    ) -> None:
         self.space = space
         self.key = key
         self.given = given
+        self.places = places
+        """Unknown rows that were asked for, numbered among themselves; ``None``: all."""
 
     @property
     def weights(self) -> csr_array:
@@ -103,27 +108,62 @@ class PropagatedMix:
     def shares(self, places: Any) -> np.ndarray:
         """Return the share of every known row (across) in some unknown rows (down)."""
         rows = np.asarray(places, np.int64)
+        rows = rows if self.places is None else self.places[rows]
         return self._system.known_shares(rows, n_jobs=self.space.n_jobs)
 
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every unknown row."""
         columns, is_known = self.given.in_place(values), self.given.is_known
         n_jobs = self.space.n_jobs
-        return propagate(self.weights, columns, is_known, tol=tol, n_jobs=n_jobs).vectors
+        found = propagate(self.weights, columns, is_known, tol=tol, n_jobs=n_jobs).vectors
+        return found if self.places is None else found[self.places]
+
+    @property
+    def _wanted(self) -> np.ndarray:
+        """Numbers of the rows that were asked for."""
+        return self.given.wanted(self.places)
 
     def misfit(self) -> np.ndarray:
         """Return how badly its neighbours explain each unknown row in the domain."""
-        return self.space.misfit(self.key)[self.given.unknown]
+        return self.space.misfit(self.key)[self._wanted]
 
     def straight(self) -> np.ndarray:
         """Return the sum of each unknown row's weights on known rows."""
-        on_known, _ = split_weights(self.weights, self.given.is_known)
-        return np.asarray(on_known.sum(axis=1)).ravel()
+        on_known = self.weights @ self.given.is_known.astype(np.float64)
+        return on_known[self._wanted]
 
     def tightness(self) -> np.ndarray:
         """Return the largest weight of each unknown row."""
         largest = self.weights.max(axis=1).todense()
-        return np.asarray(largest).ravel()[self.given.unknown]
+        return np.asarray(largest).ravel()[self._wanted]
+
+
+class CondensedMix(PropagatedMix):
+    """The same for hidden rows whose shares of all known rows are there already."""
+
+    def __init__(
+        self,
+        space: Space,
+        key: WeightsKey,
+        given: KnownRows,
+        places: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> None:
+        super().__init__(space, key, given, places)
+        self.coefficients = coefficients
+
+    def shares(self, places: Any) -> np.ndarray:
+        """Return the share of every known row (across) in some unknown rows (down)."""
+        return self.coefficients[np.asarray(places, np.int64)]
+
+    @one_blas_thread()
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
+        """Return the mix of the known rows' `values` for every hidden row."""
+        return self.coefficients @ values
+
+    def spread_and_none(self, values: np.ndarray) -> tuple[np.ndarray, None]:
+        """Return the mix, and nothing about how a system was solved: there was none."""
+        return self.spread(values, tol=0.0), None
 
 
 class FixedMix:

@@ -16,6 +16,7 @@ from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.scaling import inverse, standardized
+from vecfill.model.rank_normal import RankNormal
 
 _SMALL = 500
 _N_ROUNDS = 30
@@ -80,11 +81,36 @@ def unit_rows_without_first_component(domain: Matrix) -> Matrix:
     if largest > 0:
         exact /= largest
     exact -= exact.mean(axis=0) if len(exact) else 0.0
-    direction = _first_direction(exact)
+    direction = first_direction(exact)
     exact -= np.outer(exact @ direction, direction)
     # What only rounding has left of a row must not be blown up to length 1.
     exact[np.linalg.norm(exact, axis=1) < 1e-12] = 0.0
     return unit_rows(exact).astype(domain.dtype)
+
+
+def rank_normal(domain: Matrix) -> Matrix:
+    """Return columns whose values are normal scores of their ranks, so that only order counts.
+
+    Skewed columns and outliers lose their hold on distances. `RankNormal.fitted` keeps what is
+    needed to prepare other rows in the same way.
+
+    Examples
+    --------
+    >>> rank_normal(np.array([[1.0], [2.0], [1000.0]])).round(2).ravel()
+    array([-0.97,  0.  ,  0.97])
+    """
+    return RankNormal.fitted(domain).applied(domain)
+
+
+def rank_normal_unit_rows(domain: Matrix) -> Matrix:
+    """Return the same with rows of length 1.
+
+    Examples
+    --------
+    >>> rank_normal_unit_rows(np.array([[1.0, 5.0], [2.0, 9.0], [8.0, 6.0]])).round(2)[0]
+    array([-0.71, -0.71])
+    """
+    return unit_rows(rank_normal(domain))
 
 
 PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
@@ -93,12 +119,25 @@ PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
         "standardized": standardized,
         "unit_rows": unit_rows,
         "unit_rows_without_first_component": unit_rows_without_first_component,
+        "rank_normal": rank_normal,
+        "rank_normal_unit_rows": rank_normal_unit_rows,
     }
 )
 """The preparations by name, in the order in which they are tried."""
 
+PREPARED_IN_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "standardized": "columns standardized",
+        "unit_rows": "rows of unit length",
+        "unit_rows_without_first_component": "rows of unit length without their main direction",
+        "rank_normal": "columns by rank",
+        "rank_normal_unit_rows": "columns by rank, rows of unit length",
+    }
+)
+"""What readers are told about a preparation; nothing about rows taken as they are."""
 
-def _first_direction(centred: np.ndarray) -> np.ndarray:
+
+def first_direction(centred: np.ndarray) -> np.ndarray:
     """Return the first principal direction, fully decomposed or, if large, by power steps."""
     n_rows, n_features = centred.shape
     if min(n_rows, n_features) == 0:

@@ -7,7 +7,7 @@ when first asked, and all predictors and folds share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -23,14 +23,18 @@ from vecfill.method.graph import (
     measured_neighbor_graphs,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.scaling import well_scaled
-from vecfill.method.search.neighbors import nearest_fitted, nearest_of_distances
+from vecfill.method.scaling import scaled_together, well_scaled
+from vecfill.method.search.fitted import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
+from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.preparation import PREPARATIONS
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
+
+LARGE = 50_000_000
+"""Entries from which prepared rows that are not needed any more are worth their memory."""
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -130,18 +134,32 @@ class Space:
     def prepared(self, preparation: str) -> Rows:
         """Return the rows under a preparation."""
         assert preparation in self.preparations
-        return self._once(("rows", preparation), lambda: PREPARATIONS[preparation](self.rows))
+        return self.once(("rows", preparation), lambda: PREPARATIONS[preparation](self.rows))
+
+    def release(self, kept: Collection[str]) -> None:
+        """Forget prepared rows that are not `kept`, if the space is large; they can be made again.
+
+        Examples
+        --------
+        >>> space = Space(np.eye(3))
+        >>> space.release({"as_given"})
+        """
+        n_rows, n_features = self.rows.shape
+        if n_rows * n_features <= LARGE:
+            return
+        for preparation in set(self.preparations) - {"as_given", *kept}:
+            self._kept.pop(("rows", preparation), None)
 
     def coordinates(self, preparation: str) -> np.ndarray:
         """Return prepared rows along the leading directions of the domain, for a linear trend."""
-        return self._once(("coordinates", preparation), lambda: reduced(self.prepared(preparation)))
+        return self.once(("coordinates", preparation), lambda: reduced(self.prepared(preparation)))
 
     def graph(self, preparation: str, min_degree: int) -> SpanningGraph:
         """Return who may explain whom, and the share of the true nearest rows in it."""
         degree = self.degree(min_degree)
         planned = tuple(dict.fromkeys(self.degree(each) for each in self.min_degrees))
         degrees = planned if degree in planned else (degree,)
-        graphs = self._once(
+        graphs = self.once(
             ("graphs", preparation, degrees), lambda: self._graphs(preparation, degrees)
         )
         return graphs[degrees.index(degree)]
@@ -157,7 +175,7 @@ class Space:
 
     def weights(self, key: WeightsKey) -> csr_array:
         """Return each row as a convex mix of its neighbours; rows sum to one."""
-        return self._once(key, lambda: self._weights(key))
+        return self.once(key, lambda: self._weights(key))
 
     def _weights(self, key: WeightsKey) -> csr_array:
         rows, graph = self.prepared(key.preparation), self.graph(key.preparation, key.min_degree)
@@ -181,8 +199,8 @@ class Space:
         """
         if not self.has_vectors:
             return np.zeros(self.n_rows)
-        return self._once(
-            ("misfit", key), lambda: _misfit(self.prepared(key.preparation), self.weights(key))
+        return self.once(
+            ("misfit", key), lambda: misfit_of(self.prepared(key.preparation), self.weights(key))
         )
 
     def checked_new_rows(self, X: Any, metric: str) -> Rows:
@@ -195,14 +213,36 @@ class Space:
             checks.refuse_negative_distances(rows)
         return _measured(rows, metric)
 
-    def mixes_of_new(self, new_rows: Rows, key: WeightsKey) -> tuple[csr_array, Any]:
-        """Return new rows as convex mixes of their nearest rows here, and which rows they equal."""
+    def preparing(self, preparation: str) -> FittedPreparation:
+        """Return what a preparation learnt from the rows, to prepare others in the same way."""
+        return self.once(
+            ("preparing", preparation), lambda: FittedPreparation.of(preparation, self.rows)
+        )
+
+    def prepared_new(self, preparation: str, new_rows: Rows) -> Rows:
+        """Return rows of new entities under a preparation."""
+        return self.preparing(preparation).applied(new_rows) if self.has_vectors else new_rows
+
+    def mixes_of_new(
+        self, new_rows: Rows, key: WeightsKey, *, weight_floor: float = 0.0
+    ) -> tuple[csr_array, Any]:
+        """Return new rows as convex mixes of their nearest rows here, and which rows they equal.
+
+        The rows are prepared already.
+        """
         fitted = self.prepared(key.preparation)
         n_neighbors = min(key.min_degree, self.n_rows)
-        options = {"ridge": key.ridge, "weight_floor": 0.0, "n_jobs": self.n_jobs}
+        options = {"ridge": key.ridge, "weight_floor": weight_floor, "n_jobs": self.n_jobs}
         if self.has_vectors:
             nearest = nearest_fitted(new_rows, fitted, n_neighbors=n_neighbors, n_jobs=self.n_jobs)
-            return convex_weights(new_rows, nearest.graph, fitted=fitted, **options), nearest
+            # Only the rows that are used: there may be millions of others.
+            used, places = np.unique(nearest.graph.indices, return_inverse=True)
+            graph = csr_array(
+                (nearest.graph.data, places, nearest.graph.indptr), (new_rows.shape[0], used.size)
+            )
+            found = convex_weights(new_rows, graph, fitted=fitted[used], **options)
+            mixes = csr_array((found.data, used[found.indices], found.indptr), nearest.graph.shape)
+            return mixes, nearest
         nearest = nearest_of_distances(new_rows, n_neighbors=n_neighbors)
         mixes = convex_weights_of_distances(new_rows, nearest.graph, between=fitted, **options)
         return mixes, nearest
@@ -212,7 +252,8 @@ class Space:
         if not self.has_vectors:
             raise InputError(f"{what} needs domain vectors, and this domain has only distances.")
 
-    def _once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return what was computed under a key before, or compute it."""
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
@@ -223,16 +264,30 @@ def _measured(rows: Rows, metric: str) -> Rows:
     return normalize(well_scaled(rows)) if metric == "cosine" else rows
 
 
-def _misfit(rows: Rows, weights: csr_array) -> np.ndarray:
-    missed = rows - weights @ rows
+def misfit_of(rows: Rows, weights: csr_array, fitted: Rows | None = None) -> np.ndarray:
+    """Return how badly mixes of `fitted` rows, or of the rows themselves, explain each row.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0.5, 0.5]]))
+    >>> misfit_of(np.array([[3.0, 1.0]]), weights, np.array([[2.0, 0.0], [4.0, 0.0]])).round(3)
+    array([0.707])
+    """
+    if fitted is None:
+        rows = mixed = well_scaled(rows)
+    else:
+        rows, mixed = scaled_together(rows, fitted)
+    missed = rows - weights @ mixed
     if issparse(missed):
         length = np.sqrt(np.asarray(missed.multiply(missed).sum(axis=1)).ravel())
         squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        others = np.asarray(mixed.multiply(mixed).sum(axis=1)).ravel()
         product = np.asarray(rows.multiply(missed).sum(axis=1)).ravel()
     else:
         length = np.linalg.norm(missed, axis=1)
         squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        others = np.einsum("ij,ij->i", mixed, mixed, dtype=np.float64)
         product = np.einsum("ij,ij->i", rows, missed, dtype=np.float64)
     # The weighted mean squared distance of the neighbours from the row, by the law of cosines.
-    spread = np.sqrt(np.maximum(weights @ squares - squares + 2.0 * product, 0.0))
+    spread = np.sqrt(np.maximum(weights @ others - squares + 2.0 * product, 0.0))
     return np.divide(length, spread, out=np.zeros(len(length)), where=spread > 0)

@@ -1,15 +1,35 @@
 """The predictors that `auto` compares, in two rounds.
 
-First each preparation of the domain with one graph and every trend; then, for the best of these,
-the other graphs and weights.
+First some preparations of the domain with one graph and every trend; then, for the best of these,
+the other graphs and weights. Which preparations are worth it, and which kernel ridge regressions,
+is found out by a race (`vecfill.trust.race`). The classic candidates are those before there were
+kernels: four preparations, without a race.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
+
+N_PREPARATIONS = 3
+"""Preparations that enter the folds after the race."""
+
+N_KERNELS = 2
+"""Kernel ridge regressions that enter the folds after the race."""
+
+MOST_FOR_KERNELS = 20_000
+"""Known rows above which kernels only race: their fits would cost more than all the rest, and large
+sets have shown no gain."""
+
+CLASSIC_PREPARATIONS = (
+    "as_given",
+    "standardized",
+    "unit_rows",
+    "unit_rows_without_first_component",
+)
 
 RIDGES = (0.0, 0.1, 0.3)
 FIRST_RIDGE = 0.1
@@ -18,8 +38,10 @@ RESIDUAL_SHARES = (0.3, 0.6, 1.0)
 """Shares of the propagated residual that are added to a trend."""
 
 
-def first_round(space: Space) -> list[list[LatentSemantic]]:
-    """Return every preparation with one graph; the predictors of an inner list are kin.
+def first_round(
+    space: Space, preparations: Sequence[str] = CLASSIC_PREPARATIONS
+) -> list[list[LatentSemantic]]:
+    """Return preparations with one graph each; the predictors of an inner list are kin.
 
     Examples
     --------
@@ -30,7 +52,8 @@ def first_round(space: Space) -> list[list[LatentSemantic]]:
     degree = _degrees(space)[0]
     return [
         _with_trends(space, LatentSemantic(preparation, degree, FIRST_RIDGE), alone=True)
-        for preparation in space.preparations
+        for preparation in preparations
+        if preparation in space.preparations
     ]
 
 
@@ -52,9 +75,9 @@ def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     ]
 
 
-def n_groups(space: Space) -> int:
-    """Return how many groups both rounds have."""
-    return len(space.preparations) + len(_degrees(space)) * len(RIDGES) - 1
+def n_in_second_round(space: Space) -> int:
+    """Return how many groups the second round has."""
+    return len(_degrees(space)) * len(RIDGES) - 1
 
 
 def _degrees(space: Space) -> tuple[int, ...]:

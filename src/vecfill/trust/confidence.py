@@ -16,6 +16,7 @@ from html import escape
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from vecfill._html import html_bars, html_table
 from vecfill.trust.hidden import Hidden
 
 ENOUGH_HIDDEN = 2000
@@ -57,6 +58,16 @@ class Confidence:
             plain_lower_bound=self.plain_lower_bound[rows],
         )
 
+    def lowered_to(self, other: Confidence | None) -> Confidence:
+        """Return the same with bounds that are nowhere above those of another proof."""
+        if other is None:
+            return self
+        return replace(
+            self,
+            lower_bound=np.minimum(self.lower_bound, other.lower_bound),
+            plain_lower_bound=np.minimum(self.plain_lower_bound, other.plain_lower_bound),
+        )
+
     def curve(self, n_points: int = 20) -> list[dict[str, float]]:
         """Return what is kept and how good it is, threshold by threshold, on hidden rows.
 
@@ -92,7 +103,17 @@ class Confidence:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>"
+        counts, _ = np.histogram(self.values, bins=20, range=(0.0, 1.0))
+        head = ["confidence at least", "share kept", "mean centred cosine"]
+        rows = [
+            [f"{each['threshold']:.2f}", f"{each['share']:.0%}", f"{each['centred_cosine']:.2f}"]
+            for each in self.curve(5)
+        ]
+        return (
+            f"<p>{escape(repr(self)[len('Confidence(') : -1])}</p>"
+            + html_bars(counts.tolist(), 0, 1, "confidence of the imputed entities")
+            + html_table(head, rows)
+        )
 
 
 def _ranks(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -144,8 +165,8 @@ def learn_confidence(
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
-    centred = _Bounded(hidden, hidden.scores.centred_cosine, level)
-    plain = _Bounded(hidden, hidden.scores.cosine, level)
+    centred = _Bounded(hidden, "centred_cosine", level)
+    plain = _Bounded(hidden, "cosine", level)
     values, lower_bound = centred.of(unknown_signals)
     return Confidence(
         np.clip(values, 0.0, 1.0),
@@ -153,7 +174,7 @@ def learn_confidence(
         plain.of(unknown_signals)[1],
         level,
         np.clip(centred.expected, 0.0, 1.0),
-        hidden.scores.centred_cosine,
+        hidden.carried.centred_cosine,
         centred.is_covered,
         proof,
     )
@@ -162,13 +183,19 @@ def learn_confidence(
 class _Bounded:
     """Expectation and lower bound of one quantity, learnt on hidden rows."""
 
-    def __init__(self, hidden: Hidden, truth: np.ndarray, level: float) -> None:
+    def __init__(self, hidden: Hidden, measure: str, level: float) -> None:
         self.reference = hidden.signals
         ranks = _ranks(hidden.signals, hidden.signals)
+        truth = hidden.carried.of(measure)
         self.expected = _cross_fitted(ranks, truth, hidden.fold)
         self.model = Ridge(alpha=1.0).fit(ranks, truth)
         shortfall = self.expected - truth
         self.margin = _margin(shortfall, level)
+        if hidden.moved is not None:
+            # All carried rows shrink alike, and real rare ones do not: they scatter more.
+            as_found = hidden.scores.of(measure)
+            shortfall_found = _cross_fitted(ranks, as_found, hidden.fold) - as_found
+            self.margin = max(self.margin, _margin(shortfall_found, level))
         self.is_covered = np.empty(truth.size, np.bool_)
         for one in np.unique(hidden.fold):
             is_out = hidden.fold == one
@@ -181,6 +208,12 @@ class _Bounded:
             return np.empty(0), np.empty(0)
         values = self.model.predict(_ranks(signals, self.reference))
         return values, np.clip(values - self.margin, -1.0, 1.0)
+
+
+def expected_of(hidden: Hidden) -> np.ndarray:
+    """Return the centred cosine to expect of each hidden row, learnt without its fold."""
+    ranks = _ranks(hidden.signals, hidden.signals)
+    return _cross_fitted(ranks, hidden.scores.centred_cosine, hidden.fold)
 
 
 def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
@@ -206,10 +239,8 @@ def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return np.empty(0, np.int64)
-    ranks = _ranks(hidden.signals, hidden.signals)
     centred = hidden.scores.centred_cosine
-    expected = _cross_fitted(ranks, centred, hidden.fold)
-    surprise = centred - expected
+    surprise = centred - expected_of(hidden)
     # Far below what rows like it reach: two robust deviations, and little likeness at all.
     middle = np.median(surprise)
     deviation = 1.4826 * np.median(np.abs(surprise - middle))

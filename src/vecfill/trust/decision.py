@@ -19,9 +19,11 @@ from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
+from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.trust.choice import Choice, choose
-from vecfill.trust.folds import Fold, rarest_block
+from vecfill.trust.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
 from vecfill.trust.scores import RowScores, score_rows, total_score
 
 BLOCK = 1 / 3
@@ -37,16 +39,31 @@ DEGREES = {1: max(BEYOND), 2: 0.5}
 """Curves through known rows, tried where there is no larger vocabulary, and how far beyond the
 rarest known row each may be followed: a parabola soon leads astray."""
 
-LEAST_SHIFT = 0.1
-"""Standard deviations of rarity below which the domain says nothing about rarity."""
+RARE_SHARES = (0.3, 0.5, 0.75, 1.0)
+"""How much rarer than random known rows rare unknown rows are imputed to be, as shares of what
+comes out for the hidden block. Measured on seven sets; for rows hidden at random it is about 0."""
 
-RARE_SHIFT = 0.2
-"""Unknown rows look rare if they are imputed to be rarer than known ones by this share of what the
-hidden block is. Measured shares: about 0 for rows hidden at random, 0.3 to 1 for really unknown
-or rare ones."""
+PRIOR_ODDS = 1.0
+"""Odds that unknown rows are rare, before anything is seen."""
+
+RARE = 1.5
+"""Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
+the table must say something in favour of it."""
+
+N_FOLDS = 5
+"""Folds of random known rows that show how rare such rows are imputed to be."""
+
+ENOUGH_HIDDEN = 2000
+"""Random known rows after which another fold would tell nothing new."""
+
+N_PERMUTATIONS = 20
+"""Random orders of the known rarities that show how much of a shift is chance."""
 
 CLEAR = 2.0
 """Standard errors that a gain must have."""
+
+SURE = 5.0
+"""Odds for or against from which on it is taken as settled whether unknown rows are rare."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +77,25 @@ class Decision:
     """How the offset of rare entities is found; ``None``: there is none."""
     proof: str = "random"
     """Hidden rows that are like the unknown ones: ``"random"`` or the ``"rarest"``."""
+    odds_of_rare: float | None = None
+    """Odds that unknown rows are rarer than known ones; ``None`` if nothing tells."""
     on_block: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
-    """Mean measures of the rarest known rows, hidden: without offset, and with the best."""
+    """Mean measures of the rarest known rows, hidden: without offset (``"none"``), with the best
+    (``"offset"``), and with nothing but the best, the same for every row (``"offset_alone"``)."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is settled which proof speaks for the unknown rows."""
+        odds = self.odds_of_rare
+        return odds is None or not 1.0 / SURE < odds < SURE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            **self.predictor.to_dict(),
+            "offset": None if self.rule is None else self.rule.to_dict(),
+            "proof": self.proof,
+        }
 
 
 def decide(
@@ -72,6 +106,7 @@ def decide(
     asked: Predictor | None = None,
     rarity: Rarity | None = None,
     goal: str = "balanced",
+    candidates: str = "all",
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Decision:
@@ -87,18 +122,33 @@ def decide(
     >>> decide(Space(domain), embedding, np.arange(120) < 90).proof
     'random'
     """
-    choice = None
-    if asked is None:
-        choice = choose(space, embedding, is_known, goal=goal, seed=seed, progress=progress)
-    decision = Decision(asked or choice.predictor, choice)  # pyright: ignore[reportOptionalMemberAccess]
+    decision = Decision(asked) if asked is not None else None
+    if decision is None:
+        options = {"goal": goal, "candidates": candidates, "seed": seed}
+        choice = _chosen(space, embedding, is_known, **options, progress=progress)
+        decision = Decision(choice.predictor, choice)
     if rarity is None or is_known.sum() < FEWEST_FOR_BLOCK or is_known.all():
         return decision
     block = rarest_block(is_known, rarity.values, share=BLOCK)
-    is_rare = looks_rare(space, decision.predictor, rarity.values, is_known, block)
-    decision = replace(decision, proof="rarest" if is_rare else "random")
+    odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block)
+    is_rare = odds > RARE
+    proof = "rarest" if is_rare else "random"
+    decision = replace(decision, proof=proof, odds_of_rare=odds)
+    if is_rare and isinstance(space, SourcesSpace) and isinstance(decision.choice, FusedChoice):
+        # What a source is worth for rare rows, rare rows must say.
+        vectors = embedding.astype(np.float64)
+        choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal)
+        decision = replace(decision, predictor=choice.predictor, choice=choice)
     if asked is not None or not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal)
+
+
+def _chosen(space: Space, *known: Any, **options: Any) -> Choice:
+    """Return the best predictor of one space, or the sources that help and their weights."""
+    if isinstance(space, SourcesSpace):
+        return choose_sources(space, *known, **options)
+    return choose(space, *known, **options)
 
 
 def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
@@ -107,39 +157,64 @@ def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
     return bool(is_told.size and is_told.mean() > 0.5)
 
 
-def looks_rare(
-    space: Space, predictor: Predictor, rarity: np.ndarray, is_known: KnownMask, block: Fold
-) -> bool:
-    """Tell whether the unknown rows look rarer than the known ones.
-
-    The rarity of unknown rows is imputed from that of the known ones, just as vectors are, and
-    compared with what comes out for the rarest known rows when they are hidden. Where the domain
-    says nothing about rarity they are taken to be rare: that is why they have no vector.
-    """
-    spread = float(rarity[is_known].std()) or 1.0
-    if has_own(rarity, is_known):
-        shift = float(np.nanmean(rarity[~is_known]) - rarity[is_known].mean())
-        gap = float(rarity[block.hidden].mean() - rarity[block.is_seen].mean())
-        return shift > RARE_SHIFT * gap
-    gap = _shift(space, predictor, rarity, block.is_seen, block.places)
-    # What few rows show may be chance.
-    if gap < max(LEAST_SHIFT, CLEAR / np.sqrt(block.hidden.size)) * spread:
-        return True
-    shift = _shift(space, predictor, rarity, is_known, None)
-    return shift > RARE_SHIFT * gap
-
-
-def _shift(
+def odds_of_rare(
     space: Space,
     predictor: Predictor,
     rarity: np.ndarray,
+    is_known: KnownMask,
+    block: Fold,
+) -> float:
+    """Return the odds that the unknown rows are rarer than the known ones.
+
+    The rarity of unknown rows is imputed from that of the known ones, just as vectors are. The
+    shift is how much rarer than the known rows they come out. It should be that of random known
+    rows, hidden, if they are not rare, and some way towards that of the rarest ones if they are.
+    (For random rows it need not be 0: frequent entities may have more neighbours than rare ones.)
+    Bayes' rule weighs the two. Where the domain says nothing about rarity, the shift is as likely
+    either way, and the prior odds remain.
+    """
+    if has_own(rarity, is_known):
+        shift = float(np.nanmean(rarity[~is_known]) - rarity[is_known].mean())
+        gap = float(rarity[block.hidden].mean() - rarity[block.is_seen].mean())
+        usual, error = 0.0, gap / np.sqrt(block.hidden.size)
+    else:
+        own = rarity[:, None]
+        gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
+        shift = _shifts(space, predictor, own, is_known, None).item()
+        folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
+        random = [
+            _shifts(space, predictor, own, fold.is_seen, fold.places).item() for fold in folds
+        ]
+        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, None)
+        usual = float(np.mean(random))
+        error = float(np.hypot(by_chance.std(), np.std(random)))
+    if not error > 0:
+        return PRIOR_ODDS
+    expected = np.maximum(np.array(RARE_SHARES) * (gap - usual), 0.0) / error
+    evidence = np.clip(expected * (shift - usual) / error - expected**2 / 2, -50.0, 50.0)
+    return PRIOR_ODDS * float(np.exp(evidence).mean())
+
+
+def _permuted(rarity: np.ndarray, is_known: KnownMask) -> np.ndarray:
+    """Return the known rarities in random orders, a column each."""
+    columns = np.full((rarity.size, N_PERMUTATIONS), np.nan)
+    rng = np.random.default_rng(0)
+    for column in range(N_PERMUTATIONS):
+        columns[is_known, column] = rng.permutation(rarity[is_known])
+    return columns
+
+
+def _shifts(
+    space: Space,
+    predictor: Predictor,
+    columns: np.ndarray,
     is_seen: KnownMask,
     places: np.ndarray | None,
-) -> float:
-    """Return how much rarer rows are imputed to be than the seen ones are on average."""
-    given = KnownRows(rarity[:, None], is_seen)
+) -> np.ndarray:
+    """Return how much rarer rows are imputed to be than the seen ones are, for each column."""
+    given = KnownRows(columns, is_seen)
     found = predictor.predict(space, given, places=places, tol=1e-4).vectors
-    return float(found.mean() - given.known.mean())
+    return found.mean(axis=0) - given.known.mean(axis=0)
 
 
 def _with_offset(
@@ -161,8 +236,20 @@ def _with_offset(
     if best is None or not is_clearly_better(tried[best], tried[None]):
         return replace(decision, on_block={"none": tried[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
-    scores = {"none": tried[None].means(), "offset": tried[best].means()}
-    return replace(decision, rule=best, on_block=scores)
+    alone = _offset_alone(best, vectors, is_known, rarity.values, block)
+    scores = {"none": tried[None], "offset": tried[best], "offset_alone": alone}
+    means = {name: each.means() for name, each in scores.items()}
+    return replace(decision, rule=best, on_block=means)
+
+
+def _offset_alone(
+    rule: OffsetRule, vectors: np.ndarray, is_known: KnownMask, rarity: np.ndarray, block: Fold
+) -> RowScores:
+    """Return scores of the hidden block if every row gets its offset and nothing else."""
+    given = KnownRows(vectors, block.is_seen)
+    offsets = hidden_offsets(rule, rarity, given, block).unknown[block.places]
+    centre = given.known.mean(axis=0)
+    return score_rows(offsets, block.truth, vectors[is_known], centre)
 
 
 def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
@@ -170,7 +257,8 @@ def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
     uses_own = has_own(rarity.values, is_known)
     beyonds = (0.0,) if uses_own else BEYOND
     if rarity.vocabulary is not None:
-        curve = Curve(rarity.vocabulary.rarity, rarity.vocabulary.means)
+        words = rarity.vocabulary
+        curve = Curve(words.rarity, words.means, words.spreads)
         return [OffsetRule(beyond, uses_own=uses_own, curve=curve) for beyond in beyonds]
     return [
         OffsetRule(beyond, uses_own=uses_own, degree=degree)

@@ -6,7 +6,7 @@ on the rows that are left, by hiding some of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
@@ -14,16 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._html import html_details, html_table
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import PAPER, RIVALS, Predictor
+from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
-from vecfill.trust.choice import CHANCE, choose, permutation_p_value
-from vecfill.trust.decision import decide, has_own, without
+from vecfill.trust.choice import CHANCE, permutation_p_value
+from vecfill.trust.competitors import Competitors
+from vecfill.trust.decision import Decision, decide, has_own, without
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.rivals import RIVALS, Rival
 from vecfill.trust.scores import MEASURES, RowScores, joined, score_rows
 
 N_BOOTSTRAPS = 1000
@@ -31,37 +34,29 @@ N_BOOTSTRAPS = 1000
 BLOCKS = (0.2, 0.4)
 """Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
 
-_HIDDEN = {"random": "hidden entity", "rarest": "rare hidden entity"}
-
-_NAMES = {
-    "paper": "the paper's method",
-    "mean": "the mean of the known vectors",
-    "knn": "k nearest neighbours",
-    "knn_distance": "k nearest neighbours weighted by distance",
-    "ridge": "ridge regression",
-    "omp": "orthogonal matching pursuit",
-    "sparsemax": "sparsemax (FOCUS)",
-}
-"""Methods by the names readers know."""
+_HIDDEN = {"random": "hidden", "rarest": "rare hidden"}
 
 
-def _in_words(share: float) -> str:
-    """Return a share as people say it.
+def in_words(share: float, what: str) -> str:
+    """Return how many of the hidden entities are found, as people say it.
 
     Examples
     --------
-    >>> _in_words(0.26), _in_words(0.8), _in_words(0.004)
-    ('one in four', 'four in five', 'less than one in a hundred')
+    >>> in_words(0.26, "hidden"), in_words(0.8, "rare hidden")
+    ('One hidden entity in four is', 'Four in five rare hidden entities are')
+    >>> in_words(0.004, "hidden")
+    'Less than one hidden entity in a hundred is'
     """
-    if share < 0.01:
-        return "less than one in a hundred"
     numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    if share > 0.5:
-        whole = min(range(2, 11), key=lambda n: abs(share - (n - 1) / n))
-        return f"{numbers[whole - 1]} in {numbers[whole]}" if share < 0.97 else "nearly every"
-    if share < 0.095:
-        return f"one in {round(1 / share)}"
-    return f"one in {numbers[round(1 / share)]}"
+    if share < 0.01:
+        return f"Less than one {what} entity in a hundred is"
+    if share >= 0.97:
+        return f"Nearly every {what} entity is"
+    if share > 0.55:
+        whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
+        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {what} entities are"
+    whole = round(1 / share)
+    return f"One {what} entity in {numbers[whole] if whole <= 10 else whole} is"
 
 
 @dataclass(frozen=True)
@@ -73,17 +68,27 @@ class Evaluation:
     folds: int
     scores: dict[str, RowScores] = field(repr=False)
     """Scores row by row, of every method on the same rows."""
-    chosen: Predictor
-    """The predictor that `auto` takes with all known rows in view."""
+    decision: Decision
+    """What `auto` decides with all known rows in view. Pass it to `impute` as `method` to save the
+    time of deciding again."""
     p_value: float
     """How likely chance alone would come as near as `auto` did."""
     hide: str = "random"
     """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as blocks."""
+    labels: dict[str, str] = field(default_factory=dict, repr=False)
+    """What readers call the methods, where that is not their name."""
+    tuned: dict[str, tuple[Predictor, ...]] = field(default_factory=dict, repr=False)
+    """What each rival was tuned to, fold by fold."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
         """Mean measures by method."""
         return {name: score.means() for name, score in self.scores.items()}
+
+    @property
+    def chosen(self) -> Predictor:
+        """The predictor that `auto` takes with all known rows in view."""
+        return self.decision.predictor
 
     @property
     def has_signal(self) -> bool:
@@ -102,17 +107,18 @@ class Evaluation:
         rivals = {name: means[name] for name in means if name != "auto"}
         best = max(rivals, key=lambda name: rivals[name]["mrr"])
         low, high = self.difference("auto", best, "mrr")
-        found, what = means["auto"]["hits_at_10"], _HIDDEN[self.hide]
+        found = means["auto"]["hits_at_10"]
         times = found * self.n_known / 10
         first = (
-            f"Imputation works here: {_in_words(found)} {what} is found among its ten nearest "
-            f"vectors, about {times:.0f} times chance."
+            f"{in_words(found, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
+            f"imputed one, about {times:.0f} times chance."
         )
+        rival = self.labels.get(best, best)
         if low > 0:
-            return f"{first} No other method does as well; {_NAMES[best]} comes nearest."
+            return f"{first} No other method does as well; {rival} comes nearest."
         if high < 0:
-            return f"{first} Here {_NAMES[best]} does better: consider it."
-        return f"{first} Here {_NAMES[best]} does as well."
+            return f"{first} Here {rival} does better: consider it."
+        return f"{first} Here {rival} does as well."
 
     def difference(
         self, method: str, other: str, measure: str, *, level: float = 0.95
@@ -137,7 +143,8 @@ class Evaluation:
                 for name in self.scores
             },
             "hide": self.hide,
-            "chosen": self.chosen.to_dict(),
+            "tuned": {name: [str(each) for each in found] for name, found in self.tuned.items()},
+            "chosen": self.decision.to_dict(),
             "p_value": self.p_value,
             "has_signal": self.has_signal,
             "verdict": self.verdict,
@@ -156,21 +163,19 @@ class Evaluation:
         ]
         for name, (centred, mrr, hits, cosine, ratio) in self._rows():
             lines.append(f"{name:14}{centred:12.3f}{mrr:8.3f}{hits:9.3f}{cosine:8.3f}{ratio:7.2f}")
-        return "\n".join([*lines, f"chosen: {self.chosen}", self.verdict])
+        return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
 
     def _repr_html_(self) -> str:
-        head = "".join(
-            f"<th>{name}</th>" for name in ("method", "centred cosine", "MRR", "hits@10", "cosine")
-        )
-        body = "".join(
-            f"<tr><td>{escape(name)}</td>"
-            + "".join(f"<td>{v:.3f}</td>" for v in values[:4])
-            + "</tr>"
+        head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
+        rows = [
+            [self.labels.get(name, name), *(f"{value:.3f}" for value in values[:4])]
             for name, values in self._rows()
-        )
+        ]
         return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{escape(self.verdict)}</p>"
+            f"<p><strong>{escape(self.verdict)}</strong></p>"
+            + html_table(head, rows, strong=self.labels.get("auto", "auto"))
+            + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
+            + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
         )
 
 
@@ -197,12 +202,15 @@ def evaluate_rows(
     hide: str = "random",
     rarity: Rarity | None = None,
     goal: str = "balanced",
+    candidates: str = "all",
     seed: int = 0,
+    rivals: Mapping[str, Rival] = RIVALS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Return how near `auto`, the paper's method and every rival come to hidden known rows.
 
     ``hide="rarest"`` hides the rarest known rows as blocks of several sizes, which needs `rarity`.
+    Rivals are tuned in each fold, on the rows that are left.
 
     Examples
     --------
@@ -217,28 +225,48 @@ def evaluate_rows(
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
     folds = _folds(is_known, n_folds, hide, rarity, seed)
+    options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
     parts: dict[str, list[RowScores]] = {}
+    tuned: dict[str, list[Predictor]] = {}
+    labels: dict[str, str] = {}
     directions, truths = [], []
+    # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
+    told = rarity if hide == "rarest" or _has_counts(rarity, is_known) else None
     tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
         tell(number, len(folds) + 1)
         centre = embedding[fold.is_seen].mean(axis=0)
-        found = _predicted(space, embedding, fold, rarity, goal, seed)
+        # What is hidden is not there at all, so that no method can be tuned on it by mistake.
+        blind = np.where(fold.is_seen[:, None], embedding, np.nan)
+        given = KnownRows(blind, fold.is_seen)
+        decision, vectors = _auto(space, given, fold, told, **options)
+        others = Competitors(space, given, decision, rivals, goal=goal, seed=seed + 1)
+        found = {"auto": vectors}
+        found |= {name: predict(fold.places) for name, predict in others.predict.items()}
+        labels |= others.labels
+        for name, predictor in others.tuned.items():
+            tuned.setdefault(name, []).append(predictor)
         for name, vectors in found.items():
             parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
         directions.append(unit(found["auto"] - centre))
         truths.append(unit(known[fold.truth] - centre))
-    chosen = choose(space, embedding, is_known, goal=goal, seed=seed).predictor
+    decision = decide(space, embedding, is_known, rarity=rarity, **options)
     tell(len(folds) + 1, len(folds) + 1)
     return Evaluation(
         int(is_known.sum()),
         int((~is_known).sum()),
         len(folds),
         {name: joined(part) for name, part in parts.items()},
-        chosen,
+        decision,
         permutation_p_value(np.vstack(directions), np.vstack(truths)),
         hide,
+        labels,
+        {name: tuple(each) for name, each in tuned.items() if name != "paper"},
     )
+
+
+def _has_counts(rarity: Rarity | None, is_known: KnownMask) -> bool:
+    return rarity is not None and has_own(rarity.values, is_known)
 
 
 def _folds(
@@ -249,38 +277,21 @@ def _folds(
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
-            "tells nothing about it. Pass counts= (--counts)."
+            "tells nothing about it. Pass counts=."
         )
     return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
 
 
-def _predicted(
+def _auto(
     space: Space,
-    embedding: EmbeddingVectors,
+    given: KnownRows,
     fold: Fold,
     rarity: Rarity | None,
-    goal: str,
+    *,
     seed: int,
-) -> dict[str, np.ndarray]:
-    """Return the hidden rows of a fold as every method imputes them."""
-    given = KnownRows(embedding, fold.is_seen)
-    methods: dict[str, Predictor] = {"paper": PAPER}
-    methods |= {
-        name: rival
-        for name, rival in RIVALS.items()
-        if space.has_vectors or not rival.needs_vectors
-    }
-    found = {"auto": _auto(space, given, fold, rarity, goal, seed)}
-    return found | {
-        name: method.predict(space, given, places=fold.places).vectors
-        for name, method in methods.items()
-    }
-
-
-def _auto(
-    space: Space, given: KnownRows, fold: Fold, rarity: Rarity | None, goal: str, seed: int
-) -> np.ndarray:
-    """Return the hidden rows as `auto` imputes them: decided on the rows that are left."""
+    **options: Any,
+) -> tuple[Decision, np.ndarray]:
+    """Return the hidden rows as `auto` imputes them, and what it decided on the rows left."""
     own = None
     if rarity is not None:
         # A hidden row keeps its own rarity only if unknown rows have theirs.
@@ -288,11 +299,10 @@ def _auto(
         if not has_own(values, fold.is_seen | np.isin(np.arange(values.size), fold.hidden)):
             values[fold.hidden] = np.nan
         own = replace(rarity, values=values)
-    options: dict[str, Any] = {"rarity": own, "goal": goal, "seed": seed + 1}
-    decision = decide(space, given.embedding, fold.is_seen, **options)
+    decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
     if decision.rule is None or own is None:
-        return decision.predictor.predict(space, given, places=fold.places).vectors
+        return decision, decision.predictor.predict(space, given, places=fold.places).vectors
     offsets = decision.rule.offsets(own.values, given)
     rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
     found = decision.predictor.predict(space, rest, places=fold.places).vectors
-    return found + offsets.unknown[fold.places]
+    return decision, found + offsets.unknown[fold.places]

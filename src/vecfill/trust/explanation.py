@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.model.fitted import Model
+from vecfill.model.predictors.fused import FusedComposition
+from vecfill.trust.drivers import trend_drivers
+
+
+class KnownNames(Protocol):
+    """Names of the known rows, by their number."""
+
+    def __getitem__(self, row: int, /) -> str:
+        """Return the name of a known row."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,10 @@ class Explanation:
     """Share of the trend in the vector's distance from the mean; 0 without a trend."""
     offset_share: float = 0.0
     """Share of the offset of rare entities in it; 0 without one."""
+    source_shares: dict[str, float] = field(default_factory=dict)
+    """Share of each source, if there were several; they sum to one."""
+    drivers: dict[str, float] = field(default_factory=dict)
+    """Columns that the trend mostly comes from, with their parts of it."""
 
     def __str__(self) -> str:
         word = printable(self.word)
@@ -48,8 +62,13 @@ class Explanation:
         if self.offset_share > 0:
             parts.append(f"{self.offset_share:.0%} is the offset of rare entities,")
         if self.trend_share > 0:
-            parts.append(f"{self.trend_share:.0%} comes from the linear trend of the domain,")
+            drivers = ", ".join(f"{name} {part:.0%}" for name, part in self.drivers.items())
+            told = f" ({drivers} of it)" if drivers else ""
+            parts.append(f"{self.trend_share:.0%} comes from the linear trend of the domain{told},")
         rest = 1.0 - self.offset_share - self.trend_share
+        if len(self.source_shares) > 1:
+            told = ", ".join(f"{share:.0%} {name}" for name, share in self.source_shares.items())
+            word = f"{word} ({told})"
         if parts and round(rest, 2) <= 0:
             return "\n".join([f"{word}:", *parts])[:-1]
         lines = [f"{word} is made of"]
@@ -77,6 +96,8 @@ class Explanation:
             "word": self.word,
             "offset_share": self.offset_share,
             "trend_share": self.trend_share,
+            "source_shares": self.source_shares,
+            "drivers": self.drivers,
             "contributors": [
                 {"word": name, "share": float(share)}
                 for name, share in zip(self.contributors, self.shares, strict=True)
@@ -85,19 +106,53 @@ class Explanation:
 
 
 def explain(
-    model: Model, word: str, unknown: tuple[str, ...], known: tuple[str, ...], *, n: int
+    model: Model,
+    word: str,
+    unknown: tuple[str, ...],
+    known: tuple[str, ...],
+    *,
+    n: int,
+    columns: tuple[str, ...] = (),
 ) -> Explanation:
     """Return the `n` known entities with the largest shares in an imputed one.
 
-    `unknown` and `known` name the model's rows, in their order.
+    `unknown` and `known` name the model's rows, in their order; `columns` those of its domain.
     """
-    place = place_of(word, unknown, known)
+    return explained(model, word, place_of(word, unknown, known), known, n=n, columns=columns)
+
+
+def explained(
+    model: Model,
+    word: str,
+    place: int,
+    known: Sequence[str] | KnownNames,
+    *,
+    n: int,
+    columns: tuple[str, ...] = (),
+) -> Explanation:
+    """Return the same for the unknown row at a place; `known` gives names of known rows."""
     shares = model.shares([place])[0]
-    order = np.argsort(-np.abs(shares), kind="stable")[:n]
-    order = order[shares[order] != 0]
-    names = tuple(known[row] for row in order)
+    order = largest_shares(shares, n)
+    names = tuple(known[int(row)] for row in order)
     trend, offset = model.trend_shares()[place], model.offset_shares()[place]
-    return Explanation(word, names, shares[order], float(trend), float(offset))
+    sources = {}
+    if isinstance(model.composition, FusedComposition):
+        sources = model.composition.source_shares(place)
+    found = trend_drivers(model, columns) if trend > 0 else None
+    drivers = {} if found is None else found.largest(place)
+    return Explanation(word, names, shares[order], float(trend), float(offset), sources, drivers)
+
+
+def largest_shares(shares: np.ndarray, n: int) -> np.ndarray:
+    """Return which `n` known rows have the largest shares, none of them zero.
+
+    Examples
+    --------
+    >>> largest_shares(np.array([0.0, 0.2, 0.8]), 5)
+    array([2, 1])
+    """
+    order = np.argsort(-np.abs(shares), kind="stable")[:n]
+    return order[shares[order] != 0]
 
 
 def place_of(word: str, imputed: Sequence[str], known: Sequence[str]) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vecfill._types import EmbeddingVectors
+from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
-from vecfill.model.offset import OffsetRule
+from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.decision import hidden_offsets, without
@@ -18,6 +19,9 @@ from vecfill.trust.scores import RowScores, joined, score_rows
 from vecfill.trust.signals import signals
 
 N_GROUPS = 5
+
+HIDDEN_TOL = 1e-6
+"""Residual to which hidden rows are solved: their scores are shown with three digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,35 @@ class Hidden:
     """Which rows are judged together: those of one fold, or a part of a single one."""
     signals: np.ndarray
     scores: RowScores
+    moved: RowScores | None = None
+    """Scores with the cosines that the rows would have where the unknown rows lie, if known."""
+
+    @property
+    def carried(self) -> RowScores:
+        """The scores that teach confidence."""
+        return self.scores if self.moved is None else self.moved
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where the unknown rows are taken to lie, compared with hidden known ones."""
+
+    curve: Curve
+    """Mean and spread of vectors by rarity."""
+    centre: np.ndarray
+    """Mean of all known rows."""
+    offset: np.ndarray
+    """What the unknown rows have got for their rarity, the same for all."""
+    length: float
+    """Root mean square length of what was imputed for unknown rows, without their offset."""
+    hidden: tuple[float, float]
+    """Rarities between which the hidden rows lie."""
+    unknown: tuple[float, float]
+    """Rarities between which the unknown rows are taken to lie."""
+
+    def carried(self, rarity: np.ndarray) -> np.ndarray:
+        """Return rarities of hidden rows as they would be among the unknown ones."""
+        return np.interp(rarity, self.hidden, self.unknown)
 
 
 def hide_and_impute(
@@ -41,10 +74,12 @@ def hide_and_impute(
     *,
     rule: OffsetRule | None = None,
     rarity: np.ndarray | None = None,
+    region: Region | None = None,
 ) -> Hidden:
     """Return the rows of some folds, hidden and imputed again, with what can be seen of them.
 
-    `known` are the vectors of all known rows, among which the truth is ranked.
+    `known` are the vectors of all known rows, among which the truth is ranked. `region` is where
+    the unknown rows are taken to lie; it matters only with an offset.
 
     Examples
     --------
@@ -55,36 +90,66 @@ def hide_and_impute(
     >>> len(hide_and_impute(Space(domain), domain, domain, PAPER, folds).rows)
     40
     """
-    rows, numbers, seen, scores = [], [], [], []
-    for number, fold in enumerate(folds):
-        given = KnownRows(embedding, fold.is_seen)
-        centre = given.known.mean(axis=0, dtype=np.float64)
-        vectors, told = _imputed(space, given, fold, predictor, rule, rarity)
-        rows.append(fold.hidden)
-        numbers.append(np.full(fold.hidden.size, number))
-        seen.append(told[fold.places])
-        scores.append(score_rows(vectors[fold.places], fold.truth, known, centre))
-    group = np.concatenate(numbers)
-    if group.max() == 0:
+    folds = list(folds)
+    hidings = [_shown(embedding, fold, rule, rarity) for fold in folds]
+    predicted = type(predictor).predict_folds(
+        [predictor], space, [(given, fold.places) for given, _, fold in hidings], tol=HIDDEN_TOL
+    )
+    seen, scores, carried = [], [], []
+    for (rest, offsets, fold), (found,) in zip(hidings, predicted, strict=True):
+        centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
+        vectors = found.vectors.astype(np.float64)
+        if offsets is not None:
+            vectors = vectors + offsets.unknown[fold.places]
+        seen.append(signals(rest, found, fold.places))
+        scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
+        if region is not None and offsets is not None:
+            assert rarity is not None
+            truth = known[fold.truth].astype(np.float64)
+            own = found.vectors.astype(np.float64)
+            carried.append(_carried(scores[-1], own, truth, rarity[fold.hidden], region))
+    group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
+    if len(folds) == 1:
         # One large fold: its rows are dealt out, so that each is judged by the others.
         group = np.arange(group.size) % N_GROUPS
-    return Hidden(np.concatenate(rows), group, np.vstack(seen), joined(scores))
+    rows = np.concatenate([fold.hidden for fold in folds])
+    moved = joined(carried) if carried else None
+    return Hidden(rows, group, np.vstack(seen), joined(scores), moved)
 
 
-def _imputed(
-    space: Space,
-    given: KnownRows,
-    fold: Fold,
-    predictor: Predictor,
-    rule: OffsetRule | None,
-    rarity: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors of all rows that are not seen, and what can be seen of them."""
+def _shown(
+    embedding: EmbeddingVectors, fold: Fold, rule: OffsetRule | None, rarity: np.ndarray | None
+) -> tuple[KnownRows, Offsets | None, Fold]:
+    """Return what a fold shows, without the offset of rarity if there is one."""
+    given = KnownRows(embedding, fold.is_seen)
     if rule is None:
-        found = predictor.predict(space, given)
-        return found.vectors, signals(given, found)
+        return given, None, fold
     assert rarity is not None
     offsets = hidden_offsets(rule, rarity, given, fold)
-    rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    found = predictor.predict(space, rest)
-    return found.vectors + offsets.unknown, signals(rest, found)
+    return KnownRows(without(embedding, fold.is_seen, offsets), fold.is_seen), offsets, fold
+
+
+def _carried(
+    scores: RowScores, rest: np.ndarray, truth: np.ndarray, rarity: np.ndarray, region: Region
+) -> RowScores:
+    """Return scores with the cosines that hidden rows would have where the unknown rows lie.
+
+    Rare vectors lie elsewhere than frequent ones, and nearer to each other. So a hidden row whose
+    truth is rarer still would have another cosine, and its truth is moved and shrunk as vectors of
+    the embedding are from its rarity to the other. `rest` is what was imputed without the offset.
+    """
+    curve, farther = region.curve, region.carried(rarity)
+    shrink = curve.spread_at(farther) / curve.spread_at(rarity)
+    moved = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
+    length = float(np.sqrt((rest**2).sum(axis=1).mean()))
+    found = region.offset + (region.length / length if length > 0 else 1.0) * rest
+    return replace(
+        scores,
+        centred_cosine=cosines(found - region.centre, moved - region.centre),
+        cosine=cosines(found, moved),
+    )
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the cosine of each pair of rows; 0 if one of them is zero."""
+    return np.einsum("ij,ij->i", unit(left), unit(right))

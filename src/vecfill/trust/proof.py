@@ -14,19 +14,22 @@ import numpy as np
 
 from vecfill.inputs.alignment import Alignment
 from vecfill.model.fitted import Model
+from vecfill.model.offset import OffsetRule
 from vecfill.trust.choice import FEWEST_KNOWN
 from vecfill.trust.confidence import (
     ENOUGH_HIDDEN,
     Confidence,
+    expected_of,
     learn_confidence,
     suspicious_rows,
 )
-from vecfill.trust.decision import BLOCK, Decision
+from vecfill.trust.decision import BLOCK, CLEAR, Decision
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
-from vecfill.trust.hidden import Hidden, hide_and_impute
+from vecfill.trust.hidden import Hidden, Region, hide_and_impute
 from vecfill.trust.scores import RowScores
 from vecfill.trust.signals import signals
-from vecfill.trust.strata import Stratum, cautious_rows, strata_of
+from vecfill.trust.source_strata import kinds_by_source
+from vecfill.trust.strata import Stratum, kinds_of, strata_of
 
 N_FOLDS = 5
 
@@ -39,6 +42,32 @@ class Suspicion:
     word: str
     centred_cosine: float
     """Between its vector and what its neighbours make of it."""
+    expected: float
+    """What known entities like it reach. The larger the gap, the more suspicious."""
+
+
+@dataclass(frozen=True, eq=False)
+class Teachers:
+    """The hidden rows from which confidence is learnt, for entities that come later."""
+
+    told: Hidden
+    level: float
+    proof: str
+    other: Hidden | None
+    """Hidden rows of the other proof, whose bounds are not exceeded either."""
+    strata: tuple[Stratum, ...]
+    kinds: tuple[str, ...]
+    """The kind of each hidden row."""
+
+    def confidence(self, seen: np.ndarray, names: Sequence[str]) -> Confidence | None:
+        """Return the confidence of rows of which some signals are seen."""
+        confidence = learn_confidence(self.told, seen, level=self.level, proof=self.proof)
+        if confidence is None:
+            return None
+        if self.other is not None:
+            confidence = confidence.lowered_to(learn_confidence(self.other, seen, level=self.level))
+        of_hidden = np.array(self.kinds, dtype=object)
+        return _cautious_by_kind(confidence, kinds_of(names), of_hidden, self.strata)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +82,8 @@ class Proof:
     """``None`` if too few entities are known to learn it."""
     strata: tuple[Stratum, ...] = ()
     suspicious: tuple[Suspicion, ...] = ()
+    teachers: Teachers | None = field(default=None, repr=False)
+    """From what the confidence of further entities can be learnt."""
 
     @property
     def heldout(self) -> RowScores | None:
@@ -75,58 +106,155 @@ def prove(
     is_known = alignment.is_known
     if alignment.n_known < FEWEST_KNOWN or is_known.all():
         return Proof()
-    n_folds = min(N_FOLDS, alignment.n_known)
-    folds = hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN)
-    hidden = {"random": _hidden(model, alignment, decision, list(folds))}
-    if decision.proof == "rarest":
+    # Large folds would be ranked against all known rows at a cost, and tell no more.
+    n_folds = max(min(N_FOLDS, alignment.n_known), alignment.n_known // ENOUGH_HIDDEN)
+    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    hidden = {"random": _hidden(model, alignment, _for_random(decision.rule), folds)}
+    if decision.proof == "rarest" or not decision.is_sure:
         assert alignment.rarity is not None
-        block = rarest_block(is_known, alignment.rarity.values, share=BLOCK)
-        hidden["rarest"] = _hidden(model, alignment, decision, [block])
-    told = hidden[decision.proof]
+        rarity = alignment.rarity.values
+        block = rarest_block(is_known, rarity, share=BLOCK)
+        region = _region(model, decision, rarity, block)
+        hidden["rarest"] = _hidden(model, alignment, decision.rule, [block], region)
+    speaks = decision.proof
+    if (
+        speaks == "rarest"
+        and decision.rule is None
+        and not differs(hidden["rarest"], hidden["random"])
+    ):
+        # Rare rows are like any others here, and more of those were hidden.
+        speaks = "random"
+    told = hidden[speaks]
     rest = model.without_offsets()
     seen = signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
-    confidence = learn_confidence(told, seen, level=level, proof=decision.proof)
+    confidence = learn_confidence(told, seen, level=level, proof=speaks)
+    other: Hidden | None = None
+    if confidence is not None and not decision.is_sure:
+        other = hidden["random" if speaks == "rarest" else "rarest"]
+        if decision.rule is not None and speaks == "rarest":
+            # What if the unknown rows are not rare after all, and are imputed as if they were?
+            other = _hidden(model, alignment, decision.rule, folds)
+        confidence = confidence.lowered_to(learn_confidence(other, seen, level=level))
     strata: tuple[Stratum, ...] = ()
+    teachers: Teachers | None = None
     if confidence is not None:
-        names = alignment.domain.entities
-        strata = strata_of(names, is_known, told, confidence.is_covered)
-        confidence = cautious(confidence, cautious_rows(names, is_known, strata))
+        by_name = kinds_of(alignment.domain.entities)
+        is_covered = confidence.is_covered
+        for kinds in (by_name, *kinds_by_source(model)):
+            found = strata_of(kinds, is_known, told, is_covered)
+            confidence = _cautious_by_kind(confidence, kinds[~is_known], kinds[told.rows], found)
+            strata += found
+        names_told = tuple(by_name[told.rows].tolist())
+        teachers = Teachers(told, level, speaks, other, strata, names_told)
     return Proof(
-        speaks=decision.proof,
+        speaks=speaks,
         scores={name: each.scores for name, each in hidden.items()},
         confidence=confidence,
         strata=strata,
         suspicious=_suspicions(alignment, hidden["random"]),
+        teachers=teachers,
+    )
+
+
+def differs(one: Hidden, other: Hidden) -> bool:
+    """Tell whether hidden rows of two kinds come back with cosines that differ by more than chance.
+
+    Examples
+    --------
+    >>> ones, half = RowScores(*[np.ones(40)] * 5), RowScores(*[np.linspace(0, 1, 40)] * 5)
+    >>> sure, mixed = (Hidden(None, None, None, each) for each in (ones, half))
+    >>> differs(sure, mixed), differs(mixed, mixed)
+    (True, False)
+    """
+    left, right = one.scores.centred_cosine, other.scores.centred_cosine
+    error = np.sqrt(left.var() / left.size + right.var() / right.size)
+    return bool(abs(left.mean() - right.mean()) > CLEAR * error)
+
+
+def _for_random(rule: OffsetRule | None) -> OffsetRule | None:
+    """Return the rule for rows hidden at random: an assumed rarity is not theirs."""
+    return rule if rule is not None and rule.uses_own else None
+
+
+def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
+    """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
+
+    They begin where the known rows end, span as much as the hidden ones, and cannot be rarer than
+    the last word. A curve through known rows says nothing reliable about rows that are rarer than
+    all of them.
+    """
+    rule, offsets = decision.rule, model.offsets
+    if rule is None or rule.curve is None or offsets is None:
+        return None
+    rest = model.embedding[model.rows.unknown] - offsets.unknown
+    low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
+    return Region(
+        curve=rule.curve,
+        centre=model.known.mean(axis=0, dtype=np.float64),
+        offset=offsets.unknown[0],
+        length=float(np.sqrt((rest**2).sum(axis=1).mean())),
+        hidden=(low, high),
+        unknown=(high, max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))),
     )
 
 
 def _hidden(
-    model: Model, alignment: Alignment, decision: Decision, folds: Sequence[Fold]
+    model: Model,
+    alignment: Alignment,
+    rule: OffsetRule | None,
+    folds: Sequence[Fold],
+    region: Region | None = None,
 ) -> Hidden:
     rarity = None if alignment.rarity is None else alignment.rarity.values
     vectors, known = alignment.embedding, alignment.embedding[alignment.is_known]
     return hide_and_impute(
-        model.space, vectors, known, model.predictor, folds, rule=decision.rule, rarity=rarity
+        model.space, vectors, known, model.predictor, folds, rule=rule, rarity=rarity, region=region
     )
 
 
-def cautious(confidence: Confidence, is_unproved: np.ndarray) -> Confidence:
+def _cautious_by_kind(
+    confidence: Confidence,
+    of_unknown: np.ndarray,
+    of_hidden: np.ndarray,
+    strata: Sequence[Stratum],
+) -> Confidence:
+    """Return bounds that are cautious for kinds about which too little is proved.
+
+    A kind that is not proved gets the bound of all hidden rows. One whose bounds held too rarely
+    gets that of its own. `of_unknown` and `of_hidden` are the kinds of rows.
+    """
+    unproved = [each.name for each in strata if not each.is_proved]
+    failed = [each.name for each in strata if each.falls_short_of(confidence.level)]
+    confidence = cautious(confidence, np.isin(of_unknown, unproved))
+    for kind in failed:
+        own = confidence.actual[of_hidden == kind]
+        confidence = cautious(confidence, of_unknown == kind, own)
+    return confidence
+
+
+def cautious(
+    confidence: Confidence, is_unproved: np.ndarray, reached: np.ndarray | None = None
+) -> Confidence:
     """Return bounds that no signal raises, for rows of a kind about which nothing is proved.
 
-    Their bound is at most what a share `level` of all hidden rows reached, whatever was seen.
+    Their bound is at most what a share `level` of hidden rows reached, whatever was seen: of all
+    of them, or of those whose centred cosines are given as `reached`.
     """
     if not is_unproved.any():
         return confidence
-    place = max(0, int(np.floor((1.0 - confidence.level) * (confidence.actual.size + 1))) - 1)
-    floor = float(np.sort(confidence.actual)[place])
+    reached = np.sort(confidence.actual if reached is None else reached)
+    place = max(0, int(np.floor((1.0 - confidence.level) * (reached.size + 1))) - 1)
+    floor = float(reached[place])
     bound = np.where(is_unproved, np.minimum(confidence.lower_bound, floor), confidence.lower_bound)
     return replace(confidence, lower_bound=bound)
 
 
 def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:
     words, found = alignment.matches.words, []
-    for place in suspicious_rows(hidden):
+    places = suspicious_rows(hidden)
+    expected = expected_of(hidden) if places.size else np.empty(0)
+    for place in places:
         entity = alignment.domain.entities[hidden.rows[place]]
         cosine = float(hidden.scores.centred_cosine[place])
-        found.append(Suspicion(entity, words[entity], cosine))
+        found.append(Suspicion(entity, words[entity], cosine, float(expected[place])))
     return tuple(found)

@@ -10,13 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from vecfill.method.engine import row_blocks
+from vecfill._lengths import row_lengths
+from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.model.directions import unit
 
 ROWS_PER_BLOCK = 512
+
+MANY_PAIRS = 10_000_000
+"""Pairs of predicted and known rows from which on products in 32 bits do."""
+
+MANY_DIMS = 16
+"""Dimensions from which on directions are far enough apart for that."""
 
 MEASURES = ("centred_cosine", "mrr", "hits_at_10", "cosine", "norm_ratio")
 """The measures by the names they have in reports."""
@@ -95,12 +104,18 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
 
 
 def score_rows(
-    predicted: np.ndarray, truth: np.ndarray, known: np.ndarray, centre: np.ndarray
+    predicted: np.ndarray,
+    truth: np.ndarray,
+    known: np.ndarray,
+    centre: np.ndarray,
+    *,
+    n_jobs: Workers = 1,
 ) -> RowScores:
     """Score each row of `predicted` against row ``truth[i]`` of all `known` vectors.
 
     `centre` is the mean of the vectors that the prediction was made from. Ties count against the
-    prediction: one that is equally near to all known vectors has rank last.
+    prediction: one that is equally near to all known vectors has rank last. Many rows are ranked
+    by products in 32 bits.
 
     Examples
     --------
@@ -109,15 +124,52 @@ def score_rows(
     >>> scores.reciprocal_rank, scores.norm_ratio.round(1)
     (array([1.]), array([0.5]))
     """
-    predicted, known = predicted.astype(np.float64), known.astype(np.float64)
-    directions, targets = unit(predicted - centre), unit(known - centre)
-    centred = np.einsum("ij,ij->i", directions, targets[truth])
-    rank = np.empty(len(predicted))
-    for block in row_blocks(len(predicted), ROWS_PER_BLOCK):
-        nearness = directions[block] @ targets.T
-        own = nearness[np.arange(len(nearness)), truth[block]]
-        rank[block] = (nearness >= own[:, None]).sum(axis=1)
-    lengths = np.linalg.norm(known[truth], axis=1)
-    ratio = np.linalg.norm(predicted, axis=1) / np.where(lengths > 0, lengths, 1.0)
-    cosine = np.einsum("ij,ij->i", unit(predicted), unit(known[truth]))
-    return RowScores(centred, 1.0 / rank, (rank <= 10).astype(np.float64), cosine, ratio)
+    return Judge(known, centre).scored(predicted, truth, n_jobs=n_jobs)
+
+
+class Judge:
+    """Known vectors as seen from a centre, against which many predictions are scored."""
+
+    def __init__(self, known: np.ndarray, centre: np.ndarray) -> None:
+        self.known = known
+        self.centre = centre
+        self._targets: dict[Any, np.ndarray] = {}
+
+    def scored(self, predicted: np.ndarray, truth: np.ndarray, *, n_jobs: Workers = 1) -> RowScores:
+        """Return what `score_rows` does."""
+        predicted, true = predicted.astype(np.float64), self.known[truth].astype(np.float64)
+        directions = unit(predicted - self.centre)
+        centred = np.einsum("ij,ij->i", directions, unit(true - self.centre))
+        # In few dimensions directions lie so close that 32 bits would not tell them apart.
+        is_large = len(predicted) * len(self.known) > MANY_PAIRS
+        dtype = np.float32 if is_large and self.known.shape[1] >= MANY_DIMS else np.float64
+        rank = np.empty(len(predicted))
+        ranked = partial(_ranked, directions.astype(dtype), self._directions(dtype), truth)
+        fill([rank], ranked, row_blocks(len(predicted), ROWS_PER_BLOCK), n_jobs=n_jobs)
+        lengths = row_lengths(true)
+        ratio = row_lengths(predicted) / np.where(lengths > 0, lengths, 1.0)
+        cosine = np.einsum("ij,ij->i", unit(predicted), unit(true))
+        return RowScores(centred, 1.0 / rank, (rank <= 10).astype(np.float64), cosine, ratio)
+
+    def _directions(self, dtype: Any) -> np.ndarray:
+        """Return the known vectors' directions from the centre."""
+        if dtype not in self._targets:
+            self._targets[dtype] = _directions_from(self.centre, self.known, dtype)
+        return self._targets[dtype]
+
+
+def _directions_from(centre: np.ndarray, vectors: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return the directions of vectors from the centre; only a part is ever there in 64 bits."""
+    found = np.empty(vectors.shape, dtype)
+    for block in row_blocks(len(vectors), 16 * ROWS_PER_BLOCK):
+        found[block] = unit(vectors[block].astype(np.float64) - centre)
+    return found
+
+
+def _ranked(
+    directions: np.ndarray, targets: np.ndarray, truth: np.ndarray, block: slice, rank: np.ndarray
+) -> None:
+    """Write the rank of the truth for a block of rows."""
+    nearness = directions[block] @ targets.T
+    own = nearness[np.arange(len(nearness)), truth[block]]
+    rank[:] = (nearness >= own[:, None]).sum(axis=1)

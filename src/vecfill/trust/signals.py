@@ -8,9 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from vecfill._lengths import row_lengths
+from vecfill.method.trend import Trend
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.prediction import Composition, FixedMix, Prediction
+from vecfill.model.serving.base import Served
 
 N_PROBES = 32
 """Random signs whose spread tells how many contributors a row has."""
@@ -23,15 +26,17 @@ class Seen:
     """What the signals are computed from."""
 
     given: KnownRows
+    rows: np.ndarray
+    """Numbers of the rows that were imputed."""
     vectors: np.ndarray
-    """(n_unknown, n_dims) as predicted."""
+    """(n_imputed, n_dims) as predicted."""
     composition: Composition
     centre: np.ndarray
     """Mean of the known vectors."""
     directions: np.ndarray
-    """(n_unknown, n_dims) the mix of the known rows' directions from the centre."""
+    """(n_imputed, n_dims) the mix of the known rows' directions from the centre."""
     probes: np.ndarray
-    """(n_unknown, n_probes) the mix of random signs."""
+    """(n_imputed, n_probes) the mix of random signs."""
 
 
 def agreement(seen: Seen) -> np.ndarray:
@@ -49,14 +54,14 @@ def concentration(seen: Seen) -> np.ndarray:
 
 def length(seen: Seen) -> np.ndarray:
     """Return how far the vector lies from the mean of the known ones."""
-    return np.linalg.norm(seen.vectors - seen.centre, axis=1)
+    return row_lengths(seen.vectors - seen.centre)
 
 
 def trend_length(seen: Seen) -> np.ndarray:
     """Return how far the trend alone lies from the mean of the known vectors."""
     if seen.composition.trend is None:
         return np.zeros(len(seen.vectors))
-    return np.linalg.norm(seen.composition.trend.values[seen.given.unknown] - seen.centre, axis=1)
+    return row_lengths(seen.composition.trend.at(seen.rows) - seen.centre)
 
 
 SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
@@ -73,8 +78,12 @@ SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
 """Every signal by name; the order is that of the columns."""
 
 
-def signals(given: KnownRows, prediction: Prediction) -> np.ndarray:
-    """Return every signal of each unknown row, (n_unknown, n_signals).
+def signals(
+    given: KnownRows, prediction: Prediction, places: np.ndarray | None = None
+) -> np.ndarray:
+    """Return every signal of each imputed row, (n_imputed, n_signals).
+
+    `places` are those that the prediction was asked for, among the unknown rows; by default all.
 
     Examples
     --------
@@ -85,17 +94,76 @@ def signals(given: KnownRows, prediction: Prediction) -> np.ndarray:
     >>> signals(given, found).shape == (1, len(SIGNALS))
     True
     """
-    known = given.known.astype(np.float64)
-    centre = known.mean(axis=0)
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(known), N_PROBES))
-    values = np.hstack([unit(known - centre), probes])
+    values, centre = mixed_values(given)
     spread = prediction.composition.mix.spread(values, tol=SPREAD_TOL)
     seen = Seen(
         given,
+        given.wanted(places),
         prediction.vectors,
         prediction.composition,
         centre,
         spread[:, :-N_PROBES],
         spread[:, -N_PROBES:],
     )
+    return told(seen)
+
+
+def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return what known rows carry to be mixed as vectors are, and the mean of the known vectors.
+
+    These are their directions from the mean, and random signs, `N_PROBES` of them.
+
+    Examples
+    --------
+    >>> given = KnownRows(np.array([[0.0], [np.nan], [2.0]]), np.array([True, False, True]))
+    >>> values, centre = mixed_values(given)
+    >>> values[:, 0], centre
+    (array([-1.,  1.]), array([1.]))
+    """
+    known = given.known.astype(np.float64)
+    centre = known.mean(axis=0)
+    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(known), N_PROBES))
+    return np.hstack([unit(known - centre), probes]), centre
+
+
+def signals_of_served(served: Served, centre: np.ndarray) -> np.ndarray:
+    """Return every signal of rows that came after the fit, (n_new, n_signals)."""
+    n_dims = centre.size
+    vectors, carried = served.values[:, :n_dims], served.values[:, n_dims:]
+    trend = None
+    if served.trend is not None:
+        trend = Trend(served.trend.__getitem__, np.empty((0, n_dims)), np.nan)
+    mix = _ServedMix(served)
+    given = KnownRows(vectors, np.zeros(len(vectors), np.bool_))
+    seen = Seen(
+        given,
+        given.unknown,
+        vectors,
+        Composition(mix, trend),
+        centre,
+        carried[:, :-N_PROBES],
+        carried[:, -N_PROBES:],
+    )
+    return told(seen)
+
+
+class _ServedMix(FixedMix):
+    """What a server tells about new rows, as a mix tells it."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(served.values)
+        self.served = served
+
+    def misfit(self) -> np.ndarray:
+        return self.served.misfit
+
+    def straight(self) -> np.ndarray:
+        return self.served.straight
+
+    def tightness(self) -> np.ndarray:
+        return self.served.tightness
+
+
+def told(seen: Seen) -> np.ndarray:
+    """Return every signal of the rows that are seen, (n_rows, n_signals)."""
     return np.column_stack([signal(seen) for signal in SIGNALS.values()])

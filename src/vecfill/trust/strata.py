@@ -34,6 +34,19 @@ class Stratum:
         """Whether enough rows of this kind were hidden."""
         return self.n_hidden >= FEWEST_PROVED
 
+    def falls_short_of(self, level: float) -> bool:
+        """Tell whether bounds held for clearly fewer rows of this kind than they should.
+
+        Examples
+        --------
+        >>> Stratum("names of one word", 5, 200, 100, 0.4, 0.2, 0.75).falls_short_of(0.9)
+        True
+        """
+        if not self.is_proved or self.coverage is None:
+            return False
+        error = np.sqrt(level * (1.0 - level) / self.n_hidden)
+        return bool(self.coverage < level - 2.0 * error)
+
     def __str__(self) -> str:
         if self.is_proved:
             assert self.coverage is not None
@@ -64,13 +77,22 @@ def kind_of_name(name: str) -> str:
     return "names of several words" if several else "names of one word"
 
 
+def kinds_of(names: Sequence[str]) -> np.ndarray:
+    """Return the kind of each name."""
+    return np.array([kind_of_name(name) for name in names], dtype=object)
+
+
 def strata_of(
-    names: tuple[str, ...], is_known: np.ndarray, hidden: Hidden, is_covered: np.ndarray
+    kinds: np.ndarray, is_known: np.ndarray, hidden: Hidden, is_covered: np.ndarray
 ) -> tuple[Stratum, ...]:
-    """Return the kinds of names, the one with most unknown entities first."""
-    kinds = np.array([kind_of_name(name) for name in names], dtype=object)
+    """Return a stratum for each kind of rows, the one with most unknown entities first.
+
+    `kinds` has a label for each row; rows without one (``None``) belong to no stratum.
+    """
     found = []
     for kind in dict.fromkeys(kinds.tolist()):
+        if kind is None:
+            continue
         is_kind = kinds == kind
         rows = np.flatnonzero(is_kind[hidden.rows])
         scores = hidden.scores.rows(rows).means() if rows.size else None
@@ -86,12 +108,3 @@ def strata_of(
             )
         )
     return tuple(sorted(found, key=lambda each: -each.n_unknown))
-
-
-def cautious_rows(
-    names: tuple[str, ...], is_known: np.ndarray, strata: Sequence[Stratum]
-) -> np.ndarray:
-    """Tell which unknown rows are of a kind about which nothing is proved."""
-    unproved = {each.name for each in strata if not each.is_proved}
-    unknown = np.flatnonzero(~is_known)
-    return np.array([kind_of_name(names[row]) in unproved for row in unknown], np.bool_)

@@ -6,6 +6,7 @@ Every function returns a `Figure` of its own and touches no global state: save i
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +17,10 @@ from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.evaluation import Evaluation
-from vecfill.views.page_data import reliability_bins
+from vecfill.views.trust_data import reliability_bins
 
 try:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as PlainFigure
 except ImportError as error:
     raise MissingExtraError(
         "Figures need Matplotlib, which is not installed. Type: pip install 'vecfill[plot]'"
@@ -30,6 +31,9 @@ GREY = "#8b9099"
 MOST_ROWS = 3000
 """All eigenvalues of a larger matrix take minutes, and show nothing that a sample does not."""
 
+MOST_WRITTEN_COLUMNS = 20
+"""Numbers on the cells of a wider heat map would overlap."""
+
 TITLES = {
     "centred_cosine": "centred cosine",
     "mrr": "mean reciprocal rank",
@@ -37,6 +41,15 @@ TITLES = {
     "cosine": "cosine",
     "norm_ratio": "length over true length",
 }
+
+
+class Figure(PlainFigure):
+    """A Matplotlib figure that a notebook shows as a picture, without a magic command."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=100, metadata={"Software": None})
+        return content.getvalue()
 
 
 def _figure(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Any]:
@@ -85,28 +98,69 @@ def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
     return figure
 
 
-def spectrum(weights: csr_array, is_known: np.ndarray) -> Figure:
+def kept_share(confidence: Confidence, *, n_points: int = 20) -> Figure:
+    """Return how good hidden known rows are if only the most confident share of them is kept.
+
+    Thresholds of `min_confidence` stand along the top: pick the one whose quality suits.
+    """
+    points = confidence.curve(n_points)
+    figure, axes = _figure()
+    shares = [each["share"] for each in points]
+    axes.plot(shares, [each["centred_cosine"] for each in points], "o-", color=ACCENT, ms=4)
+    axes.set_xlabel("share of entities kept")
+    axes.set_ylabel("mean centred cosine of those kept")
+    top = axes.secondary_xaxis("top")
+    shown = points[len(points) // 4 - 1 :: max(1, len(points) // 4)] if len(points) > 3 else points
+    top.set_xticks(
+        [each["share"] for each in shown], [f"{each['threshold']:.2f}" for each in shown]
+    )
+    top.set_xlabel("min_confidence")
+    return figure
+
+
+def spectrum(
+    weights: csr_array,
+    is_known: np.ndarray,
+    *,
+    reference: csr_array | None = None,
+    reference_name: str = "reference",
+) -> Figure:
     """Return the eigenvalues of W by size, as it is and with the known rows fixed.
 
     Fixing a known row gives it an eigenvalue of 1; the others, those of W_qq, lie below 1, which
-    is why the iteration converges.
+    is why the iteration converges. `reference` is another W, such as that of a paper; it is dotted.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    >>> figure = spectrum(weights, np.array([True, False]), reference=weights)
+    >>> [line.get_label() for line in figure.axes[0].lines]
+    ['W', 'W with known rows fixed', 'W, reference']
     """
     n_rows = weights.shape[0]
-    if n_rows > MOST_ROWS:
+    largest = max(n_rows, 0 if reference is None else reference.shape[0])
+    if largest > MOST_ROWS:
         raise InputError(
-            f"The spectrum of {n_rows} rows would take minutes. Use at most {MOST_ROWS} of them."
+            f"The spectrum of {largest} rows would take minutes. Use at most {MOST_ROWS} of them."
         )
     _, on_unknown = split_weights(weights, is_known)
-    before = np.sort(np.abs(np.linalg.eigvals(weights.toarray())))[::-1]
+    before = _moduli(weights)
     inner = np.abs(np.linalg.eigvals(on_unknown.toarray())) if on_unknown.shape[0] else np.empty(0)
     after = np.sort(np.concatenate([np.ones(int(is_known.sum())), inner]))[::-1]
     figure, axes = _figure()
     axes.plot(np.arange(1, n_rows + 1), before, color=GREY, label="W")
     axes.plot(np.arange(1, n_rows + 1), after, color=ACCENT, label="W with known rows fixed")
+    if reference is not None:
+        theirs = _moduli(reference)
+        axes.plot(np.arange(1, len(theirs) + 1), theirs, ":", label=f"W, {reference_name}")
     axes.set_xlabel("eigenvalue, by size")
     axes.set_ylabel("absolute value")
     axes.legend(frameon=False)
     return figure
+
+
+def _moduli(weights: csr_array) -> np.ndarray:
+    return np.sort(np.abs(np.linalg.eigvals(weights.toarray())))[::-1]
 
 
 def convergence(changes: Mapping[str, Sequence[float]], *, tol: float | None = None) -> Figure:
@@ -128,13 +182,28 @@ def sensitivity(
     *,
     parameter: str,
     measure: str,
+    reference: Mapping[str, Mapping[float, float]] | None = None,
+    reference_name: str = "reference",
 ) -> Figure:
     """Return a measure against a parameter, a line for each name.
 
     A value may be several, one for each repetition; the line is then their mean and the band their
-    range.
+    range. `reference` holds curves of the same names from elsewhere, such as a paper; they are
+    dotted, in the colour of the line of the same name.
+
+    Examples
+    --------
+    >>> ours, theirs = {"GloVe": {2: 0.83, 5: 0.76}}, {"GloVe": {2: 0.83, 5: 0.77}}
+    >>> figure = sensitivity(ours, parameter="k", measure="accuracy", reference=theirs)
+    >>> [line.get_linestyle() for line in figure.axes[0].lines[:2]]
+    ['-', ':']
     """
     _refuse_empty(curves, "curves")
+    unknown = sorted(set(reference or {}) - set(curves))
+    if unknown:
+        raise InputError(
+            f"reference has {unknown[0]!r}, which is not among the curves. Use the same names."
+        )
     figure, axes = _figure()
     for name, curve in curves.items():
         at = sorted(curve)
@@ -143,6 +212,11 @@ def sensitivity(
         if any(each.size > 1 for each in values):
             low, high = [each.min() for each in values], [each.max() for each in values]
             axes.fill_between(at, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        if reference is not None and name in reference:
+            at = sorted(reference[name])
+            axes.plot(at, [reference[name][x] for x in at], ":", color=line.get_color())
+    if reference is not None:
+        axes.plot([], [], ":", color=GREY, label=f"dotted: {reference_name}")
     axes.set_xlabel(parameter)
     axes.set_ylabel(measure)
     axes.legend(frameon=False)
@@ -150,7 +224,7 @@ def sensitivity(
 
 
 def heat_map(
-    values: np.ndarray,
+    values: np.ndarray | Mapping[str, np.ndarray],
     *,
     rows: Sequence[Any],
     columns: Sequence[Any],
@@ -158,26 +232,60 @@ def heat_map(
     column_title: str = "",
     measure: str = "",
 ) -> Figure:
-    """Return a table of numbers as colours with the numbers on them, such as score by frequency."""
-    table = np.asarray(values, np.float64)
-    if table.shape != (len(rows), len(columns)):
-        raise InputError(
-            f"values have shape {table.shape}, but there are {len(rows)} rows and {len(columns)} "
-            "columns. Give one label for each."
+    """Return a table of numbers as colours, such as score by frequency.
+
+    Several tables, given by their titles, stand side by side with one scale of colours. The numbers
+    are written on the cells while there are at most 20 columns.
+
+    Examples
+    --------
+    >>> tables = {"before": np.array([[0.1, 0.2]]), "after": np.array([[0.3, 0.4]])}
+    >>> figure = heat_map(tables, rows=["k=2"], columns=["rare", "frequent"])
+    >>> [axes.get_title() for axes in figure.axes[:2]]
+    ['before', 'after']
+    """
+    given = values if isinstance(values, Mapping) else {"": values}
+    _refuse_empty(given, "values")
+    tables = {title: np.asarray(table, np.float64) for title, table in given.items()}
+    for table in tables.values():
+        if table.shape != (len(rows), len(columns)):
+            raise InputError(
+                f"values have shape {table.shape}, but there are {len(rows)} rows and "
+                f"{len(columns)} columns. Give one label for each."
+            )
+    is_wide = len(columns) > MOST_WRITTEN_COLUMNS
+    width = 3.0 if is_wide else 0.7 * len(columns)
+    figure = Figure(
+        figsize=(1.5 + width * len(tables), 1.2 + (0.2 if is_wide else 0.45) * len(rows)),
+        layout="constrained",
+    )
+    panels = figure.subplots(1, len(tables), squeeze=False, sharey=True)[0]
+    finite = np.concatenate([table[np.isfinite(table)] for table in tables.values()])
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    images = []
+    for axes, (title, table) in zip(panels, tables.items(), strict=True):
+        images.append(
+            axes.imshow(
+                table, cmap="viridis", aspect="auto", vmin=low, vmax=high, interpolation="nearest"
+            )
         )
-    figure, axes = _figure(1.5 + 0.7 * len(columns), 1.2 + 0.45 * len(rows))
-    image = axes.imshow(table, cmap="viridis", aspect="auto")
-    axes.set_xticks(range(len(columns)), [str(each) for each in columns])
-    axes.set_yticks(range(len(rows)), [str(each) for each in rows])
-    axes.set_xlabel(column_title)
-    axes.set_ylabel(row_title)
-    middle = (np.nanmin(table) + np.nanmax(table)) / 2 if np.isfinite(table).any() else 0.0
+        axes.set_title(title)
+        axes.set_xlabel(column_title)
+        ticks = np.linspace(0, len(columns) - 1, 5).astype(int) if is_wide else range(len(columns))
+        axes.set_xticks(ticks, [str(columns[tick]) for tick in ticks])
+        if not is_wide:
+            _write_numbers(axes, table, (low + high) / 2)
+    panels[0].set_yticks(range(len(rows)), [str(each) for each in rows])
+    panels[0].set_ylabel(row_title)
+    figure.colorbar(images[-1], ax=list(panels), label=measure)
+    return figure
+
+
+def _write_numbers(axes: Any, table: np.ndarray, middle: float) -> None:
     for (row, column), value in np.ndenumerate(table):
         if np.isfinite(value):
             colour = "white" if value < middle else "black"
             axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
-    figure.colorbar(image, ax=axes, label=measure)
-    return figure
 
 
 def _refuse_empty(what: Mapping[str, Any], title: str) -> None:

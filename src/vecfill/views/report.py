@@ -11,10 +11,14 @@ from typing import Any
 from vecfill.io import atomic_output
 from vecfill.result import Result
 from vecfill.trust.evaluation import Evaluation
-from vecfill.views.page_data import Coordinates, page_data
+from vecfill.views.map_data import Coordinates
+from vecfill.views.page_data import page_data
 
 STYLES = ("page.css",)
-SCRIPTS = ("dom.js", "charts.js", "table.js", "map.js", "made.js", "page.js")
+SCRIPTS = (
+    *("dom.js", "comparison.js", "charts.js", "trust.js", "table.js", "map.js", "made.js"),
+    *("detail.js", "page.js"),
+)
 """In the order in which they need each other."""
 
 
@@ -23,7 +27,9 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     evaluation: Evaluation | None = None,
+    columns: Any = None,
     coordinates: Coordinates | None = None,
+    geography: bool | None = None,
     title: str = "Imputed vectors",
     manifest: Mapping[str, Any] | None = None,
     overwrite: bool = False,
@@ -41,9 +47,17 @@ def write_report(
         Where to; an existing file is kept unless `overwrite`.
     evaluation
         What `vecfill.evaluate` returned, for the comparison with other methods.
+    columns
+        Columns to show beside each entity: a table keyed by entity (pandas, polars, Arrow or a
+        path), or ``{column: {entity: cell}}``. The page shows the first six. If columns are named
+        latitude and longitude, the map is one of the Earth.
     coordinates
         Where entities lie on the map: two numbers by name, or a row for each row of the table. By
-        default the two leading principal components of the known vectors.
+        default latitude and longitude of `columns`, or else two directions in which groups of
+        similar vectors differ most.
+    geography
+        Whether `coordinates` are longitude and latitude in degrees, so that coastlines are drawn.
+        False keeps latitude and longitude of `columns` from being used.
     title
         What the page is called.
     manifest
@@ -52,10 +66,40 @@ def write_report(
     overwrite
         Whether an existing file may be replaced.
     """
-    data = page_data(result, evaluation=evaluation, coordinates=coordinates, manifest=manifest)
-    data["title"] = title
+    content = report_bytes(
+        result,
+        evaluation=evaluation,
+        columns=columns,
+        coordinates=coordinates,
+        geography=geography,
+        title=title,
+        manifest=manifest,
+    )
     with atomic_output(path, overwrite=overwrite) as file:
-        file.write(page(data).encode("utf-8"))
+        file.write(content)
+
+
+def report_bytes(
+    result: Result,
+    *,
+    evaluation: Evaluation | None = None,
+    columns: Any = None,
+    coordinates: Coordinates | None = None,
+    geography: bool | None = None,
+    title: str = "Imputed vectors",
+    manifest: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return what `write_report` writes, for those who write it together with other files."""
+    data = page_data(
+        result,
+        evaluation=evaluation,
+        columns=columns,
+        coordinates=coordinates,
+        geography=geography,
+        manifest=manifest,
+    )
+    data["title"] = title
+    return page(data).encode("utf-8")
 
 
 def page(data: dict[str, Any]) -> str:

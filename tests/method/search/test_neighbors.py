@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from vecfill.method.search.neighbors import exact_neighbors, nearest_fitted
+from vecfill.method.search.fitted import nearest_fitted
+from vecfill.method.search.neighbors import exact_neighbors
 
 
 def awkward_rows(kind: str, n_rows: int, n_features: int, seed: int) -> np.ndarray:

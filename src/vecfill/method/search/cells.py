@@ -70,13 +70,13 @@ class Cells:
         return np.searchsorted(self.starts, positions, side="right") - 1
 
 
-def _evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:
+def evenly_spaced(n_rows: int, n_wanted: int) -> np.ndarray:
     """Return row numbers spread over all rows: no chance, and the same for any thread."""
     n_wanted = min(n_rows, n_wanted)
     return (np.arange(n_wanted) * n_rows) // n_wanted
 
 
-def _nearest_centres(
+def nearest_centres(
     rows: np.ndarray, centres: np.ndarray, n_jobs: Workers, *, middle: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the nearest centre of each row, less `middle` if the centres are centred there."""
@@ -102,11 +102,11 @@ def _assign(
     nearest[:] = products.argmax(axis=1)
 
 
-def _centres(sample: np.ndarray, n_cells: int, n_jobs: Workers) -> np.ndarray:
+def centres_of(sample: np.ndarray, n_cells: int, n_jobs: Workers) -> np.ndarray:
     """Return centres by k-means from evenly spaced rows."""
-    centres = sample[_evenly_spaced(len(sample), n_cells)].copy()
+    centres = sample[evenly_spaced(len(sample), n_cells)].copy()
     for _ in range(ROUNDS):
-        nearest = _nearest_centres(sample, centres, n_jobs)
+        nearest = nearest_centres(sample, centres, n_jobs)
         by_centre = np.argsort(nearest, kind="stable")
         used, first = np.unique(nearest[by_centre], return_index=True)
         sums = np.add.reduceat(sample[by_centre], first, axis=0)
@@ -114,7 +114,7 @@ def _centres(sample: np.ndarray, n_cells: int, n_jobs: Workers) -> np.ndarray:
     return centres
 
 
-def _by_place(centres: np.ndarray) -> np.ndarray:
+def by_place(centres: np.ndarray) -> np.ndarray:
     """Return an order of the centres in which neighbours are near: halves of halves."""
     ordered: list[np.ndarray] = []
     waiting = [np.arange(len(centres))]
@@ -186,11 +186,11 @@ def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     """
     n_rows, n_features = rows.shape
     n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
-    sample = rows[_evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
+    sample = rows[evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
     middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-    centres = _centres((sample - middle).astype(np.float32), n_cells, n_jobs)
-    centres = centres[_by_place(centres)]
-    nearest = _nearest_centres(rows, centres, n_jobs, middle=middle)
+    centres = centres_of((sample - middle).astype(np.float32), n_cells, n_jobs)
+    centres = centres[by_place(centres)]
+    nearest = nearest_centres(rows, centres, n_jobs, middle=middle)
     used, nearest = np.unique(nearest, return_inverse=True)
     centres = np.ascontiguousarray(centres[used])
     order = np.argsort(nearest, kind="stable")

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill.method.engine import Workers, fill, n_workers, parallel_map, row_blocks
-from vecfill.method.scaling import scaled_together
 from vecfill.method.search.approximate import ENOUGH_RECALL, approximate_candidates
 from vecfill.method.search.cell_neighbors import candidates_by_cells, share_of_pairs
 from vecfill.method.search.cells import Cells
@@ -127,7 +126,7 @@ def careful_blocks(some: np.ndarray, n_targets: int) -> Iterator[np.ndarray]:
         yield some[part]
 
 
-def _careful_neighbors(
+def careful_neighbors(
     rows: Rows,
     targets: Rows,
     some: np.ndarray,
@@ -223,7 +222,7 @@ def exact_neighbors(
     assert 1 <= n_neighbors < n_rows
     n_listed = min(n_neighbors + slack, n_rows - 1)
     if issparse(rows):
-        indices, squared = _careful_neighbors(
+        indices, squared = careful_neighbors(
             rows, rows, np.arange(n_rows), n_listed, skip_self=True, n_jobs=n_jobs
         )
         reach = squared[:, -1].copy()
@@ -233,9 +232,7 @@ def exact_neighbors(
         doubtful = np.flatnonzero(squared[:, n_neighbors - 1] >= reach)
         if n_listed < n_rows - 1 and doubtful.size:
             logger.debug("%d of %d rows are searched again in 64 bits", doubtful.size, n_rows)
-            again = _careful_neighbors(
-                rows, rows, doubtful, n_listed, skip_self=True, n_jobs=n_jobs
-            )
+            again = careful_neighbors(rows, rows, doubtful, n_listed, skip_self=True, n_jobs=n_jobs)
             indices[doubtful], squared[doubtful] = again
             reach[doubtful] = again[1][:, -1]
     if n_listed == n_rows - 1:
@@ -263,7 +260,7 @@ def approximate_neighbors(
     n_rows = len(rows)
     n_listed = min(n_neighbors + slack, n_rows - 1)
     sample = (np.arange(min(RECALL_SAMPLE, n_rows)) * n_rows) // min(RECALL_SAMPLE, n_rows)
-    truth, _ = _careful_neighbors(
+    truth, _ = careful_neighbors(
         rows, rows, cells.order[sample], n_neighbors, skip_self=True, n_jobs=n_jobs
     )
     place = np.empty(n_rows, np.int32)
@@ -285,61 +282,3 @@ def prefers_approximate(cells: Cells, n_neighbors: int, *, n_jobs: Workers = Non
         return False
     share = min(0.5, share_of_pairs(cells, n_neighbors, n_jobs=n_jobs))
     return share * n_rows**2 * n_features > MOST_EXACT_WORK
-
-
-@dataclass(frozen=True)
-class NearestFitted:
-    """The fitted rows nearest to new rows."""
-
-    graph: csr_array
-    """``graph[new_row, fitted_row]`` is true for the nearest, columns sorted."""
-    is_equal: np.ndarray
-    """(n_new,) whether a new row equals a fitted one."""
-    equal_to: np.ndarray
-    """The first fitted row equal to each new row for which `is_equal`."""
-
-
-def _nearest_fitted(indices: np.ndarray, squared: np.ndarray, n_fitted: int) -> NearestFitted:
-    n_new, n_neighbors = indices.shape
-    is_equal = squared[:, 0] == 0.0
-    graph = csr_array(
-        (
-            np.ones(indices.size, np.bool_),
-            np.sort(indices, axis=1).ravel(),
-            np.arange(0, indices.size + 1, n_neighbors),
-        ),
-        (n_new, n_fitted),
-    )
-    return NearestFitted(graph, is_equal, indices[is_equal, 0])
-
-
-def nearest_fitted(
-    rows: Rows, fitted: Rows, *, n_neighbors: int, n_jobs: Workers = None
-) -> NearestFitted:
-    """Return the exact `n_neighbors` nearest fitted rows of each new row, ties by row number.
-
-    Examples
-    --------
-    >>> fitted = np.array([[0.0], [1.0], [5.0]])
-    >>> nearest_fitted(np.array([[0.9]]), fitted, n_neighbors=2).graph.indices.tolist()
-    [0, 1]
-    """
-    rows, fitted = scaled_together(rows, fitted)
-    found = _careful_neighbors(
-        rows, fitted, np.arange(rows.shape[0]), n_neighbors, skip_self=False, n_jobs=n_jobs
-    )
-    return _nearest_fitted(*found, fitted.shape[0])
-
-
-def nearest_of_distances(distances: np.ndarray, *, n_neighbors: int) -> NearestFitted:
-    """Return the same from the distances of new rows (down) to fitted ones (across).
-
-    Examples
-    --------
-    >>> nearest_of_distances(np.array([[3.0, 0.0, 1.0]]), n_neighbors=2).graph.indices.tolist()
-    [1, 2]
-    """
-    indices = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
-    return _nearest_fitted(
-        indices, np.take_along_axis(distances, indices, axis=1), distances.shape[1]
-    )

@@ -9,7 +9,10 @@ tree is unique and no rounding or number of threads can change it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from vecfill.method.engine import Workers
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.distances import Rows
 from vecfill.method.search.neighbors import Neighbors
-from vecfill.method.search.tree_search import OutsideSearch, outside_search
+from vecfill.method.search.tree_search import Found, outside_search
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Tree:
 
 
 @compiled
-def _root(parent, node):
+def root(parent, node):
+    """Return the row that stands for a node's component, and shorten the way there."""
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -51,7 +55,8 @@ def _precedes(squared, i, j, other_squared, other_i, other_j):
 
 
 @compiled
-def _offer(best, ends, component, squared, i, j):
+def offer(best, ends, component, squared, i, j):
+    """Let a component know of an edge that leaves it; it keeps the first in the strict order."""
     if _precedes(squared, i, j, best[component], ends[component, 0], ends[component, 1]):
         best[component] = squared
         ends[component, 0] = i
@@ -69,24 +74,24 @@ def _shortest_edges(indices, squared, component, n_components, out_index, out_sq
         for rank in range(n_listed):
             other = indices[row, rank]
             if component[other] != mine:
-                _offer(best, ends, mine, squared[row, rank], row, other)
-                _offer(best, ends, component[other], squared[row, rank], row, other)
+                offer(best, ends, mine, squared[row, rank], row, other)
+                offer(best, ends, component[other], squared[row, rank], row, other)
         other = out_index[row]
         if other >= 0 and component[other] != mine:
-            _offer(best, ends, mine, out_squared[row], row, other)
-            _offer(best, ends, component[other], out_squared[row], row, other)
+            offer(best, ends, mine, out_squared[row], row, other)
+            offer(best, ends, component[other], out_squared[row], row, other)
     return best, ends
 
 
 @compiled
-def _join(component, may_choose, best, ends, left, right, squared, n_edges):
+def join(component, may_choose, best, ends, left, right, squared, n_edges):
     """Add the chosen edges, relabel the components; return the counts of edges and components."""
     n_components = best.size
     parent = np.arange(n_components)
     for chooser in range(n_components):
         if may_choose[chooser] and ends[chooser, 0] >= 0:
-            a = _root(parent, component[ends[chooser, 0]])
-            b = _root(parent, component[ends[chooser, 1]])
+            a = root(parent, component[ends[chooser, 0]])
+            b = root(parent, component[ends[chooser, 1]])
             if a != b:
                 parent[max(a, b)] = min(a, b)
                 left[n_edges], right[n_edges] = ends[chooser]
@@ -95,17 +100,17 @@ def _join(component, may_choose, best, ends, left, right, squared, n_edges):
     label = np.full(n_components, -1)
     n_left = 0
     for chooser in range(n_components):
-        root = _root(parent, chooser)
-        if label[root] < 0:
-            label[root] = n_left
+        top = root(parent, chooser)
+        if label[top] < 0:
+            label[top] = n_left
             n_left += 1
-        label[chooser] = label[root]
+        label[chooser] = label[top]
     for row in range(component.size):
         component[row] = label[component[row]]
     return n_edges, n_left
 
 
-class _Seen:
+class SeenEdges:
     """The edges out of each row's component that searches have found, the first of each row."""
 
     def __init__(self, n_rows: int) -> None:
@@ -124,7 +129,7 @@ class _Seen:
         self.squared[rows[better]] = squared[better]
 
 
-def _who_searches(component: np.ndarray, n_components: int) -> np.ndarray:
+def who_searches(component: np.ndarray, n_components: int) -> np.ndarray:
     """Return which components search; larger ones may wait, smaller ones' choices join them."""
     sizes = np.bincount(component, minlength=n_components)
     may_search = sizes <= np.sort(sizes)[(n_components - 1) // 2]
@@ -149,37 +154,68 @@ def minimum_spanning_tree(
     >>> sorted(tree.squared.tolist())
     [1.0, 1.0, 16.0]
     """
-    n_rows = rows.shape[0]
+    return grown_tree(
+        neighbors.reach,
+        partial(_shortest_edges, neighbors.indices, neighbors.squared),
+        partial(outside_search, rows, neighbors, cells, n_jobs=n_jobs),
+    )
+
+
+@runtime_checkable
+class Outside(Protocol):
+    """Looks for the nearest row of another component."""
+
+    def near(
+        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return an edge out for each query where one is quickly found: other end and length."""
+        ...
+
+    def outside(self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray) -> Found:
+        """Return each query's first edge to another component no longer than its bound."""
+        ...
+
+
+def grown_tree(
+    reach: np.ndarray,
+    shortest_edges: Callable[..., tuple[np.ndarray, np.ndarray]],
+    make_search: Callable[[], Outside],
+) -> Tree:
+    """Return the tree that grows from edges that are listed, and from searches where they end.
+
+    `shortest_edges` tells the shortest listed edge out of each component; no edge that is not
+    listed is shorter than the `reach` of either of its rows.
+    """
+    n_rows = reach.size
     component = np.arange(n_rows)
     n_components, n_edges = n_rows, 0
     left, right = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
     squared = np.empty(n_rows - 1)
-    reach = neighbors.reach.copy()
-    seen = _Seen(n_rows)
-    search: OutsideSearch | None = None
+    reach = reach.copy()
+    seen = SeenEdges(n_rows)
+    search: Outside | None = None
     while n_components > 1:
-        shortest = (neighbors.indices, neighbors.squared, component, n_components)
-        best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
-        may_search = _who_searches(component, n_components)
+        best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
+        may_search = who_searches(component, n_components)
         is_unsure = reach <= best[component]
         queries = np.flatnonzero(is_unsure & may_search[component])
         if queries.size:
-            search = search or outside_search(rows, neighbors, cells, n_jobs=n_jobs)
+            search = search or make_search()
             near = search.near(queries, best[component[queries]], component)
             seen.add(queries, *near, component)
             # A first edge out lowers the bound of the whole component: fewer rows are unsure.
-            best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
+            best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
             is_unsure = reach <= best[component]
             queries = np.flatnonzero(is_unsure & may_search[component])
         if search is not None and queries.size:
             found = search.outside(queries, best[component[queries]], component)
             seen.add(queries, found.index, found.squared, component)
             reach[queries] = found.sure_to
-            best, ends = _shortest_edges(*shortest, seen.index, seen.squared)
+            best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
             is_unsure[queries] = False
         may_choose = np.ones(n_components, np.bool_)
         may_choose[component[is_unsure]] = False
-        n_edges, n_components = _join(
+        n_edges, n_components = join(
             component, may_choose, best, ends, left, right, squared, n_edges
         )
     assert n_edges == n_rows - 1

@@ -16,6 +16,9 @@ from scipy.sparse.linalg import splu
 FILL_SAMPLES = (2000, 4000)
 """Rows of the two pieces that are factored to forecast the fill of the whole."""
 
+HOPELESS = 20.0
+"""Fill of the smaller piece beyond which nobody asks how much more the whole would have."""
+
 MOST_FORECAST = 25
 """Rows of a system to rows of the larger piece: beyond this a forecast of fill is a guess."""
 
@@ -92,17 +95,21 @@ def expected_fill(weights: csr_array) -> float:
     True
     """
     n_parts, part = connected_components(weights, directed=False)
-    sizes = np.bincount(part, minlength=n_parts)
-    n_rows = int(sizes.max())
+    part_sizes = np.bincount(part, minlength=n_parts)
+    n_rows = int(part_sizes.max())
     if n_rows > MOST_FORECAST * FILL_SAMPLES[1]:
         return np.inf
-    middle = int(np.flatnonzero(part == sizes.argmax())[n_rows // 2])
+    middle = int(np.flatnonzero(part == part_sizes.argmax())[n_rows // 2])
     nearby = breadth_first_order(weights, middle, directed=False, return_predecessors=False)
     fills = []
-    for size in FILL_SAMPLES:
+    # A piece that is nearly the whole would cost as much as what it is to forecast.
+    sizes = [min(size, max(1, n_rows * size // (4 * FILL_SAMPLES[1]))) for size in FILL_SAMPLES]
+    for size in sizes:
         some = np.sort(nearby[:size])
         piece = csr_array(weights[some][:, some])
         fills.append(factor_of(piece).nnz / (piece.nnz + some.size))
+        if fills[0] > HOPELESS:
+            return np.inf
     small, large = fills
     growth = np.log(large / small) / np.log(FILL_SAMPLES[1] / FILL_SAMPLES[0])
-    return float(large * (n_rows / FILL_SAMPLES[1]) ** max(growth, 0.0))
+    return float(large * (n_rows / sizes[1]) ** max(growth, 0.0))

@@ -14,19 +14,19 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
 from vecfill.method.engine import Workers, fill, row_blocks
-from vecfill.method.scaling import divided, safe_exponents
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
 from vecfill.method.solve.multilevel import Multilevel
+from vecfill.method.solve.sides import GivenSides, KnownSides, Sides, SparseSides
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,12 @@ N_COLUMNS = 16
 
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
+
+FIRST_ITER = 10
+"""Iterations after which a system counts as hard if it is far from where it should be by then."""
+
+LEAST_SWEEPS = 1000
+"""Iterations of all columns together that must be left for a forecast of fill to be worth it."""
 
 MAX_KRYLOV = 3000
 
@@ -92,46 +98,21 @@ def cut_off_rows(weights: csr_array, is_known: KnownMask) -> np.ndarray:
     return np.flatnonzero(is_cut_off[:n_rows] & ~is_known)
 
 
-@runtime_checkable
-class Sides(Protocol):
-    """Turns a few columns of what is given into right sides and a start for the iteration."""
-
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return right sides, a start, and the powers of two that both were divided by.
-
-        They are in 64 bits and in the order of the equations.
-        """
-        ...
-
-
 @dataclass(frozen=True)
-class KnownSides:
-    """Right sides from known vectors, in the unknown rows' equations."""
+class OrderedParts:
+    """The weights of the unknown rows on known and on unknown rows, rows in an `order`."""
 
     on_known: csr_array
-    is_known: np.ndarray
-
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the known vectors' part in each unknown row, and their mean as a start."""
-        known = columns[self.is_known].astype(np.float64)
-        exponents = safe_exponents(known, each_column=True)
-        known = divided(known, exponents)
-        start = np.repeat(known.mean(axis=0, keepdims=True), self.on_known.shape[0], axis=0)
-        return self.on_known @ known, start, exponents
-
-
-@dataclass(frozen=True)
-class GivenSides:
-    """Right sides as they are, put in the order of the equations."""
-
+    on_unknown: csr_array
     order: np.ndarray
 
-    def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the right sides, and the same as a start."""
-        right = columns[self.order].astype(np.float64)
-        exponents = safe_exponents(right, each_column=True)
-        right = divided(right, exponents)
-        return right, right.copy(), exponents
+
+def ordered_parts(on_known: csr_array, on_unknown: csr_array) -> OrderedParts:
+    """Return the parts with neighbours near each other in memory: sweeps take half the time."""
+    order = reverse_cuthill_mckee(on_unknown)
+    return OrderedParts(
+        csr_array(on_known[order]), csr_array(on_unknown[order][:, order]), np.asarray(order)
+    )
 
 
 def _relative_residual(weights: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
@@ -144,14 +125,13 @@ def _solve_by_factor(
     weights: csr_array,
     factor: Factor,
     sides: Sides,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    columns: Any,
     out: np.ndarray,
 ) -> Went:
-    """Write the solution for a few columns into `rows` of `out`."""
+    """Write the solution for a few columns."""
     right, _, exponents = sides.of(columns)
     found = factor.solve(right)
-    out[rows] = divided(found, -exponents)
+    sides.put(found, exponents, out)
     return 0, _relative_residual(weights, right, found)
 
 
@@ -160,15 +140,14 @@ def _solve_by_iteration(
     precondition: Preconditioner,
     limits: tuple[float, int],
     sides: Sides,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    columns: Any,
     out: np.ndarray,
 ) -> Went:
     """Write the same by iteration, up to the tolerance and number of steps that `limits` are."""
     tol, max_iter = limits
     right, found, exponents = sides.of(columns)
     went = solve_columns(weights, right, found, precondition, tol=tol, max_iter=max_iter)
-    out[rows] = divided(found, -exponents)
+    sides.put(found, exponents, out)
     return went
 
 
@@ -177,14 +156,14 @@ class _Task:
     """What is given and where the solution goes, column by column."""
 
     sides: Sides
-    given: np.ndarray
+    given: Any
+    """A dense or a CSC array."""
     out: np.ndarray
-    rows: np.ndarray
     n_jobs: Workers
 
     def run(self, solve: Callable[..., Went], blocks: list[slice]) -> list[Went]:
         columns = [self.given[:, block] for block in blocks]
-        solve = partial(solve, self.sides, self.rows)
+        solve = partial(solve, self.sides)
         return fill([self.out], solve, blocks, items=columns, axis=1, n_jobs=self.n_jobs)
 
 
@@ -219,33 +198,62 @@ class _Equations:
     ) -> Callable[..., Went]:
         return partial(_solve_by_iteration, self.weights, precondition, (tol, max_iter))
 
+    def _solver(self, way: str, tol: float) -> Callable[..., Went]:
+        if way == "factor":
+            return self._factoring()
+        precondition = self.sweep if way == "sweep" else self.levels
+        return self._iterating(precondition, tol, MAX_KRYLOV)
+
+    def _pilot(self, task: _Task, blocks: list[slice], tol: float) -> list[Went]:
+        """Return how plain sweeps go on the first columns; hard ones are soon given up."""
+        n_first = min(FIRST_ITER, PILOT_ITER)
+        pilot = task.run(self._iterating(self.sweep, tol, n_first), blocks)
+        # At an even pace, the whole way would take at most half as many iterations again.
+        reached = tol ** (n_first / (1.5 * PILOT_ITER))
+        if any(tol < residual <= reached for _, residual in pilot):
+            pilot = task.run(self._iterating(self.sweep, tol, PILOT_ITER), blocks)
+        return pilot
+
+    def _pays_to_factor(self, n_iter: int, n_columns: int) -> bool:
+        """Tell whether a factor would save more than it costs, in products of an entry.
+
+        Its entries are used once for each column, those of the system in each iteration. To make
+        it takes about as many products as the sum of its squared columns.
+        """
+        n_rows, n_entries = self.weights.shape[0], self.weights.nnz
+        if n_iter * n_columns < LEAST_SWEEPS or self.fill > MOST_FILL:
+            return False
+        saved = n_columns * n_entries * (n_iter - self.fill)
+        return saved > (self.fill * n_entries) ** 2 / n_rows
+
     @one_blas_thread()
-    def solve(self, task: _Task, tol: float) -> Went:
+    def quickest(self, task: _Task, tol: float) -> tuple[str, list[Went]]:
+        """Return the way that is quickest for these equations, and the blocks that are solved."""
+        if self.weights.shape[0] <= MOST_ROWS_FACTORED:
+            return "factor", []
+        first = row_blocks(task.given.shape[1], N_COLUMNS)[:1]
+        pilot = self._pilot(task, first, tol)
+        if all(residual <= tol for _, residual in pilot):
+            n_iter = max((n for n, _ in pilot), default=0)
+            if self._pays_to_factor(n_iter, task.given.shape[1] - N_COLUMNS):
+                return "factor", []
+            return "sweep", pilot
+        logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
+        return ("factor" if self.fill <= MOST_FILL else "levels"), []
+
+    @one_blas_thread()
+    def solve(self, task: _Task, tol: float, way: str | None = None) -> Went:
         """Solve all columns; return the iterations and the largest relative residual."""
         blocks = row_blocks(task.given.shape[1], N_COLUMNS)
-        if self.weights.shape[0] <= MOST_ROWS_FACTORED:
-            went = task.run(self._factoring(), blocks)
-        else:
-            went = self._solve_large(task, blocks, tol)
-        return max((n for n, _ in went), default=0), max((r for _, r in went), default=0.0)
-
-    def _solve_large(self, task: _Task, blocks: list[slice], tol: float) -> list[Went]:
-        """Solve all blocks of columns by what the first block shows to be quickest."""
-        pilot = task.run(self._iterating(self.sweep, tol, PILOT_ITER), blocks[:1])
-        if all(residual <= tol for _, residual in pilot):
-            went = pilot + task.run(self._iterating(self.sweep, tol, MAX_KRYLOV), blocks[1:])
-        else:
-            logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
-            is_thin = self.fill <= MOST_FILL
-            solve = self._factoring() if is_thin else self._iterating(self.levels, tol, MAX_KRYLOV)
-            went = task.run(solve, blocks)
+        way, went = self.quickest(task, tol) if way is None else (way, [])
+        went += task.run(self._solver(way, tol), blocks[len(went) :])
         stalled = [place for place, (_, residual) in enumerate(went) if not residual <= tol]
-        if stalled:
+        if stalled and way != "factor":
             # A factorisation may cost much memory, but it never stalls.
             again = task.run(self._factoring(), [blocks[place] for place in stalled])
             for place, (_, residual) in zip(stalled, again, strict=True):
                 went[place] = (went[place][0], residual)
-        return went
+        return max((n for n, _ in went), default=0), max((r for _, r in went), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -279,14 +287,21 @@ class UnknownSystem:
     """
 
     def __init__(self, weights: csr_array, is_known: KnownMask) -> None:
-        on_known, on_unknown = split_weights(weights, is_known)
-        # Neighbours near each other in memory: sweeps take half the time.
-        order = reverse_cuthill_mckee(on_unknown)
-        self.n_unknown, self.n_known = on_known.shape
-        self._order = order
+        self._set(ordered_parts(*split_weights(weights, is_known)), is_known)
+
+    @classmethod
+    def of_parts(cls, parts: OrderedParts) -> UnknownSystem:
+        """Return the system whose parts were made before; known rows come without unknown ones."""
+        system = cls.__new__(cls)
+        system._set(parts, np.ones(parts.on_known.shape[1], np.bool_))
+        return system
+
+    def _set(self, parts: OrderedParts, is_known: KnownMask) -> None:
+        self.n_unknown, self.n_known = parts.on_known.shape
+        self._order = parts.order
         self._is_known = is_known
-        self._on_known = csr_array(on_known[order])
-        self._equations = _Equations(csr_array(on_unknown[order][:, order]))
+        self._on_known = parts.on_known
+        self._equations = _Equations(parts.on_unknown)
 
     @cached_property
     def _transposed(self) -> _Equations:
@@ -332,21 +347,46 @@ class UnknownSystem:
         rows: np.ndarray,
         *,
         tol: float = RESIDUAL_TOL,
+        way: str | None = None,
         n_jobs: Workers = None,
     ) -> Went:
         """Write the vectors of the unknown rows, in order, into `rows` of `out`.
 
         A few columns are widened to 64 bits at a time, so `out` may be the embedding itself and
         no second array is needed. Returns the iterations and the largest relative residual.
+        The first columns show which `way` is quickest, unless that is given.
         """
-        sides = KnownSides(self._on_known, self._is_known)
-        task = _Task(sides, embedding, out, rows[self._order], n_jobs)
-        return self._equations.solve(task, tol)
+        sides = KnownSides(self._on_known, self._is_known, rows[self._order])
+        return self._equations.solve(_Task(sides, embedding, out, n_jobs), tol, way)
+
+    def through_unknown(
+        self, right: csc_array, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
+    ) -> np.ndarray:
+        """Return where walks end that enter the unknown rows as `right` says, (n_known, n_columns).
+
+        A column of `right` is the chance of entering at each unknown row; what comes back is the
+        chance of leaving at each known one.
+        """
+        ends = np.empty((self.n_known, right.shape[1]))
+        sides = SparseSides(self._order, self._on_known)
+        self._transposed.solve(_Task(sides, right, ends, n_jobs), tol)
+        return ends
+
+    def quickest_way(self, embedding: np.ndarray, *, tol: float = RESIDUAL_TOL) -> str:
+        """Return how to solve for columns like these: ``"factor"``, ``"sweep"`` or ``"levels"``.
+
+        Whoever solves columns in several places passes it to `solve_known` in each of them, so
+        that the bits do not depend on how the columns are shared out.
+        """
+        out = np.empty((self.n_unknown, min(N_COLUMNS, embedding.shape[1])))
+        sides = KnownSides(self._on_known, self._is_known, self._order)
+        columns = embedding[:, : out.shape[1]]
+        return self._equations.quickest(_Task(sides, columns, out, None), tol)[0]
 
     def _solution(
         self, equations: _Equations, right: np.ndarray, tol: float, n_jobs: Workers
     ) -> Solution:
         assert right.shape[0] == self.n_unknown
         vectors = np.empty(right.shape)
-        task = _Task(GivenSides(self._order), right, vectors, self._order, n_jobs)
+        task = _Task(GivenSides(self._order), right, vectors, n_jobs)
         return Solution(vectors, *equations.solve(task, tol))

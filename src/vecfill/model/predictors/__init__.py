@@ -1,8 +1,9 @@
 """Every way to impute, one file each: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. The others are what a user could pick instead: `mean`, `nearest`, `linear` (ridge
-regression), `matching_pursuit` (mergekit's tokensurgeon) and `sparsemax` (FOCUS).
+linear trend. `kernel_ridge` is the other way that `auto` tries. The rest is what a user could pick
+instead: `mean`, `nearest`, `linear` (ridge regression), `matching_pursuit` (mergekit's
+tokensurgeon) and `sparsemax` (FOCUS).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from vecfill.model.predictors.base import Predictor
+from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
 from vecfill.model.predictors.linear import LinearRidge
 from vecfill.model.predictors.matching_pursuit import MatchingPursuit
@@ -33,6 +35,7 @@ RIVALS: Mapping[str, Predictor] = MappingProxyType(
 __all__ = [
     "PAPER",
     "RIVALS",
+    "KernelRidge",
     "LatentSemantic",
     "LinearRidge",
     "MatchingPursuit",

@@ -11,6 +11,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill.errors import InputError
+from vecfill.method.scaling import scaled_together
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.preparation import PREPARATIONS
@@ -18,6 +19,10 @@ from vecfill.model.space import Space
 
 TOL = 1e-10
 """Relative residual to which predictions are solved unless a caller can do with less."""
+
+
+Hiding = tuple[KnownRows, np.ndarray]
+"""What one fold shows, and the hidden rows as places among those that it does not show."""
 
 
 class Predictor(ABC):
@@ -66,6 +71,24 @@ class Predictor(ABC):
         """Return the predictions of several predictors that share most of their work."""
         return [each.predict(space, given, places=places, tol=tol) for each in predictors]
 
+    @classmethod
+    def shares_folds(cls, folds: Sequence[Hiding]) -> bool:  # noqa: ARG003
+        """Tell whether all folds together cost about as much as one of them."""
+        return False
+
+    @classmethod
+    def predict_folds(
+        cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
+    ) -> list[list[Prediction]]:
+        """Return the predictions of the hidden rows, by fold and then by predictor.
+
+        The folds hide known rows in turn, so they differ only in which of them are seen.
+        """
+        return [
+            cls.predict_together(predictors, space, given, places=places, tol=tol)
+            for given, places in folds
+        ]
+
     def fitted_to(self, space: Space) -> Self:
         """Return the predictor as this space admits it, or refuse with the reason."""
         preparation = getattr(self, "preparation", "as_given")
@@ -77,6 +100,10 @@ class Predictor(ABC):
         if self.needs_vectors:
             space.refuse_without_vectors(self.name)
         return self
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it; `str` has the exact values."""
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
@@ -93,4 +120,7 @@ def known_and_wanted(
 ) -> tuple[Any, Any]:
     """Return the prepared domain rows that are known, and those that are wanted."""
     rows = space.prepared(preparation)
-    return rows[np.flatnonzero(given.is_known)], rows[given.wanted(places)]
+    known, wanted = scaled_together(
+        rows[np.flatnonzero(given.is_known)], rows[given.wanted(places)]
+    )
+    return known, wanted

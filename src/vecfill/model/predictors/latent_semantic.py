@@ -7,7 +7,7 @@ This is the one place that says how a trend and what it misses are put together:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -16,17 +16,35 @@ import numpy as np
 from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.method.propagation import (
+    Convergence,
     Propagation,
     cut_off_rows,
     fill_unknown,
     propagate,
     propagate_by_iteration,
 )
+from vecfill.method.solve.condensed import condensed
 from vecfill.method.trend import Trend, linear_trend
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Prediction, PropagatedMix
-from vecfill.model.predictors.base import TOL, Predictor, check_preparation
+from vecfill.model.prediction import (
+    Composition,
+    CondensedMix,
+    Prediction,
+    PropagatedMix,
+)
+from vecfill.model.predictors.base import TOL, Hiding, Predictor, check_preparation
+from vecfill.model.preparation import PREPARED_IN_WORDS
 from vecfill.model.space import Space, WeightsKey
+
+MOST_FLOOR = 1e6
+"""Largest `weight_floor`: all weights of a row are the same by then, and sums stay finite."""
+
+
+HARDER = 5
+"""How many times longer a column that begins at one row takes than one of smooth values."""
+
+MOST_CONDENSED = 4000
+"""Hidden rows up to which one solve for all folds may pay: each fold inverts a dense matrix."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +96,7 @@ class LatentSemantic(Predictor):
         checks.whole_number(self.max_iter, "max_iter", low=1)
         checks.whole_number(self.seed, "seed", low=0)
         checks.number(self.ridge, "ridge", low=0)
-        checks.number(self.weight_floor, "weight_floor", low=0)
+        checks.number(self.weight_floor, "weight_floor", low=0, high=MOST_FLOOR)
         checks.number(self.tol, "tol", low=0, open_low=True)
         checks.number(self.self_weight, "self_weight", low=0, high=0.999)
         if self.residual_share is not None:
@@ -90,6 +108,23 @@ class LatentSemantic(Predictor):
         share = self.residual_share
         trend = "" if share is None else f", trend + {share:g} x propagated residual"
         return f"{self.preparation}, min_degree {self.min_degree}, ridge {self.ridge:g}{trend}"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it.
+
+        Examples
+        --------
+        >>> LatentSemantic(residual_share=0.6, ridge=0.01).in_words()
+        '8 neighbours, light smoothing, linear trend plus 60 % of the remainder'
+        """
+        prepared = PREPARED_IN_WORDS.get(self.preparation, "")
+        if self.residual_share == 0.0:
+            return ", ".join(["linear trend alone", *filter(None, [prepared])])
+        parts = [f"{self.min_degree} neighbours", _smoothing(self.ridge)]
+        if self.residual_share is not None:
+            share = f"{self.residual_share:.0%}".replace("%", " %")
+            parts.append(f"linear trend plus {share} of the remainder")
+        return ", ".join([*parts, *filter(None, [prepared])])
 
     @property
     def weights_key(self) -> WeightsKey:
@@ -135,24 +170,80 @@ class LatentSemantic(Predictor):
 
         The predictors may differ in their share of the residual only.
         """
-        first, shares = predictors[0], [each.residual_share for each in predictors]
-        trend = first._trend(space, given) if any(each is not None for each in shares) else None
+        first = predictors[0]
+
+        def spread(values: np.ndarray) -> tuple[np.ndarray, Convergence]:
+            found = first._propagated(space, given, values, tol)
+            vectors = found.vectors if places is None else found.vectors[places]
+            return vectors, found.convergence()
+
+        mix = PropagatedMix(space, first.weights_key, given, places)
+        return cls._made_of(predictors, space, given, mix, spread)
+
+    @classmethod
+    def shares_folds(cls, folds: Sequence[Hiding]) -> bool:
+        """Tell whether one solve for all folds costs less than one for each of them.
+
+        The first has a column for each hidden row, the others have the embedding's columns twice.
+        """
+        n_hidden = sum(places.size for _, places in folds)
+        n_columns = sum(2 * given.n_dims for given, _ in folds)
+        return HARDER * n_hidden <= n_columns and n_hidden <= MOST_CONDENSED
+
+    @classmethod
+    def predict_folds(
+        cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
+    ) -> list[list[Prediction]]:
+        """Return predictions of the hidden rows of folds, from one solve for all if that pays.
+
+        A solve for each fold has as many columns as the embedding, twice if there is a trend; one
+        for all has a column for each hidden row.
+        """
+        first = predictors[0]
+        if first.solver != "direct" or not cls.shares_folds(folds):
+            return super().predict_folds(predictors, space, folds, tol=tol)
+        weights, (given, places) = space.weights(first.weights_key), folds[0]
+        is_known = given.is_known.copy()
+        is_known[given.wanted(places)] = True
+        hidden = np.sort(np.concatenate([given.wanted(places) for given, places in folds]))
+        shared = condensed(weights, is_known, hidden, tol=tol, n_jobs=space.n_jobs)
+        found = []
+        for given, places in folds:
+            mix = CondensedMix(
+                space, first.weights_key, given, places, shared.shares(given.wanted(places))
+            )
+            found.append(cls._made_of(predictors, space, given, mix, mix.spread_and_none))
+        return found
+
+    @classmethod
+    def _made_of(
+        cls,
+        predictors: Sequence[Any],
+        space: Space,
+        given: KnownRows,
+        mix: PropagatedMix,
+        spread: Callable[[np.ndarray], tuple[np.ndarray, Convergence | None]],
+    ) -> list[Prediction]:
+        """Return predictions whose mixes of known values `spread` gives."""
+        shares = [each.residual_share for each in predictors]
+        needs_trend = any(each is not None for each in shares)
+        trend = predictors[0]._trend(space, given) if needs_trend else None
         columns = [given.known] if None in shares else []
         if trend is not None and any(shares):
             columns.append(trend.residuals)
-        spread, went = None, None
-        if columns:
-            found = first._propagated(space, given, np.hstack(columns), tol)
-            spread = found.vectors if places is None else found.vectors[places]
-            went = found.convergence()
-        mix = PropagatedMix(space, first.weights_key, given)
+        mixed, went = spread(np.hstack(columns)) if columns else (None, None)
         predictions = []
         for each in predictors:
             used = None if each.residual_share is None else trend
-            vectors = each._put_together(used, spread, given, places)
+            vectors = each._put_together(used, mixed, given, mix.places)
             composition = Composition(mix, used, None if each.residual_share == 0.0 else went)
             predictions.append(Prediction(vectors, composition))
         return predictions
+
+    def composition(self, space: Space, given: KnownRows) -> Composition:
+        """Return what the unknown rows are made of, without imputing them."""
+        trend = None if self.residual_share is None else self._trend(space, given)
+        return Composition(PropagatedMix(space, self.weights_key, given), trend)
 
     def _put_together(
         self,
@@ -164,8 +255,8 @@ class LatentSemantic(Predictor):
         """Return trend plus share of the propagated residual, or the propagated vectors."""
         if trend is None:
             assert spread is not None
-            return spread[:, : given.n_dims]
-        vectors = trend.values[given.wanted(places)]
+            return spread[:, : given.n_dims].astype(given.embedding.dtype, copy=False)
+        vectors = trend.at(given.wanted(places))
         if self.residual_share:
             assert spread is not None
             vectors = vectors + self.residual_share * spread[:, -given.n_dims :]
@@ -217,3 +308,11 @@ class LatentSemantic(Predictor):
 
 PAPER = LatentSemantic()
 """The paper to the letter: the domain as given, no ridge, no trend."""
+
+
+def _smoothing(ridge: float) -> str:
+    if ridge == 0:
+        return "no smoothing"
+    return (
+        "light smoothing" if ridge < 0.1 else "some smoothing" if ridge < 1 else "heavy smoothing"
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.linear_model import RidgeCV
 
+from vecfill.method.scaling import divided, safe_exponents
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation, known_and_wanted
@@ -49,13 +50,15 @@ class LinearRidge(Predictor):
         """Return the regression's values for every row that is wanted."""
         shown, wanted = known_and_wanted(space, self.preparation, given, places)
         known = given.known
+        # Squared errors of vectors of extreme size would overflow or vanish.
+        exponent = safe_exponents(known, each_column=False)
         rows = _dense(vstack([shown, wanted]) if issparse(shown) else np.vstack([shown, wanted]))
         n_known = len(known)
         scale = float(np.mean(rows**2)) * max(1, n_known) or 1.0
-        model = RidgeCV(alphas=scale * ALPHAS).fit(rows[:n_known], known)
+        model = RidgeCV(alphas=scale * ALPHAS).fit(rows[:n_known], divided(known, exponent))
         if len(rows) == n_known:
             return Prediction(known[:0], Composition(FixedMix(np.empty((0, n_known)))))
-        vectors = model.predict(rows[n_known:]).reshape(-1, known.shape[1])
+        vectors = divided(model.predict(rows[n_known:]), -exponent).reshape(-1, known.shape[1])
         mix = _RidgeMix(rows[:n_known], rows[n_known:], float(model.alpha_))
         return Prediction(vectors, Composition(mix))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
+from vecfill import checks
 from vecfill.method.engine import row_blocks
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
@@ -29,11 +30,14 @@ class Sparsemax(Predictor):
     """
 
     preparation: str = "as_given"
+    scale: float = 1.0
+    """Factor of the cosines: the larger, the fewer rows are mixed; 1 is FOCUS."""
 
     name: ClassVar[str] = "sparsemax"
 
     def __post_init__(self) -> None:
         check_preparation(self.preparation)
+        checks.number(self.scale, "scale", low=0, open_low=True)
 
     def predict(
         self,
@@ -50,7 +54,7 @@ class Sparsemax(Predictor):
         atoms, targets, known = unit(atoms), unit(targets), given.known
         vectors, shares = np.empty((len(targets), known.shape[1])), [csr_array((0, len(atoms)))]
         for block in row_blocks(len(targets), 512):
-            found = sparsemax_rows(targets[block] @ atoms.T)
+            found = sparsemax_rows(self.scale * (targets[block] @ atoms.T))
             vectors[block] = found @ known
             shares.append(csr_array(found))
         return Prediction(vectors, Composition(FixedMix(csr_array(vstack(shares)))))

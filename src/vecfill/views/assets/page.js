@@ -1,22 +1,24 @@
 "use strict";
-(function start() {
+(() => {
   const data = JSON.parse(byId("data").textContent);
   const { known, entities } = data;
   const total = entities.name.length;
   const hasConfidence = Boolean(entities.confidence);
+  const HASH = "#entity=";
 
   document.title = `${data.title} · vecfill`;
   byId("title").textContent = data.title;
   byId("version").textContent = data.version;
+  if (data.map.coast) byId("credit").textContent = "Coastline: Natural Earth, public domain.";
 
   // Light and dark: the system's wish until the button is pressed.
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement, themeButton = byId("theme");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  let map = null;
+  let map = null, hidesHint = 0;
   const showTheme = () => {
     themeButton.setAttribute("aria-pressed", String(isDark()));
-    if (map) map.draw();
+    if (map) map.redraw();
   };
   themeButton.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
@@ -25,24 +27,31 @@
   dark.addEventListener("change", showTheme);
 
   headline();
+  drawProofs(byId("proofs"), data.proofs, data.heldout);
   drawComparison(byId("comparison"), data.heldout);
+  drawSources(byId("sources"), data.sources);
+  drawKinds(byId("kinds"), data.strata, data.confidence && data.confidence.level);
   drawHistogram(byId("histogram"), data.confidence, total);
   drawReliability(byId("reliability"), data.confidence);
+  drawCurve(byId("curve"), data.confidence);
+  const detail = new Detail(byId("detail"), data, { onClose: close });
   const table = entityTable();
   drawMap();
-  showDetail(-1);
   matchedNames();
   suspicions();
   facts();
   drawMade(byId("made"), data.how);
+  for (const section of document.querySelectorAll("section[data-nav]")) {
+    byId("sections").append(el("a", { href: `#${section.id}`, text: section.dataset.nav }));
+  }
   showTheme();
+  start();
 
   function headline() {
-    byId("headline").textContent = total
-      ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known`
-      : "Nothing was imputed";
+    byId("headline").textContent = data.verdict.headline;
     byId("verdict").textContent = data.verdict.text;
     byId("verdict").classList.add(data.verdict.kind);
+    byId("numbers").textContent = total ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known by ${data.setting_text}.` : "";
     const tile = (label, value, main) => byId("tiles").append(el("div", { class: main ? "main" : undefined }, [el("dt", { text: label }), el("dd", { text: value })]));
     const auto = data.heldout && data.heldout.methods.find((each) => each.name === "auto");
     const centred = auto ? auto.centred_cosine[0] : data.means && data.means.centred_cosine;
@@ -51,15 +60,14 @@
     tile("entities known, unchanged", count(data.n_known));
     if (typeof centred === "number") tile("centred cosine of hidden vectors (the mean has 0)", centred.toFixed(2));
     if (typeof hits === "number") tile("of hidden vectors have their truth among the 10 nearest", `${Math.round(hits * 100)} %`);
-    if (data.confidence) tile(`of hidden vectors reach their lower bound; ${Math.round(data.confidence.level * 100)} % is aimed at`, `${(data.confidence.coverage * 100).toFixed(1)} %`);
+    if (data.confidence) tile(`of hidden vectors reach their lower bound; ${Math.round(data.confidence.level * 100)} % is the aim`, `${(data.confidence.coverage * 100).toFixed(1)} %`);
     if (data.n_abstained) tile("left out for low confidence", count(data.n_abstained));
   }
 
-  function confidenceCell(row) {
-    const value = entities.confidence[row];
-    const bar = el("i");
-    bar.style.width = `${Math.max(0, Math.min(100, value / 10))}%`;
-    return [el("span", { class: "meter hide-small", "aria-hidden": "true" }, bar), fixed(value)];
+  // Columns of the user's table, without those that the map shows.
+  function ownColumns() {
+    const onMap = /^(lat|latitude|lon|lng|long|longitude)$/i;
+    return data.columns.map((column, at) => ({ ...column, cells: entities.columns[at] })).filter((column) => !(data.map.coast && onMap.test(column.name.trim())));
   }
 
   function entityTable() {
@@ -68,32 +76,90 @@
       cell: (row) => nameNode(entities.name[row], "button", { type: "button", class: "name", "aria-label": short(entities.name[row]) + ", show what it is made of" }),
     }];
     if (hasConfidence) {
-      columns.push({ title: "Confidence", class: "number", first: "descending", value: (row) => entities.confidence[row], cell: confidenceCell });
-      columns.push({ title: "At least", class: "number hide-small", first: "descending", value: (row) => entities.lower[row], cell: (row) => fixed(entities.lower[row]) });
+      columns.push({ title: "Confidence", class: "number", first: "descending", value: (row) => entities.confidence[row], cell: (row) => meter(entities.confidence[row] / 1000, fixed(entities.confidence[row])) });
+      columns.push({ title: "At least", class: "number", first: "descending", value: (row) => entities.lower[row], cell: (row) => fixed(entities.lower[row]) });
+    }
+    for (const { name, cells, is_numeric: isNumeric } of ownColumns()) {
+      columns.push({ title: short(name), class: isNumeric ? "number" : "own", first: isNumeric ? "descending" : "ascending", value: (row) => cells[row], cell: (row) => nameNode(cellText(cells[row])) });
     }
     columns.push({ title: "Nearest known", class: "words", cell: (row) => nameNodes((entities.nearest[row] || []).slice(0, 3).map((k) => known[k])) });
-    columns.push({ title: "Made of", class: "words hide-small", cell: (row) => madeOf(row) });
     const made = new PagedTable(byId("table"), {
-      caption: "Imputed entities", columns, nRows: total, texts: (row) => entities.name[row],
-      status: byId("table-status"), onPick: (row, byButton) => pick(row, { focus: byButton }),
+      caption: "Imputed entities", columns, nRows: total, texts: allText, status: byId("table-status"),
+      onPick: (row, byButton) => pick(row, { focus: byButton, moves: true }),
+      onFilter: (rows, isFiltered) => {
+        byId("clear").hidden = !isFiltered;
+        if (map) map.shown = isFiltered ? new Set(rows) : null;
+        if (map) map.redraw();
+      },
     });
-    if (hasConfidence && total) made.sort(1, "descending");
-    let waiting = 0;
-    byId("search").addEventListener("input", (event) => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => made.filter(event.target.value), total > 20000 ? 200 : 0);
-    });
+    const sorts = byId("sort-by");
+    columns.forEach((column, place) => { if (column.value) sorts.append(el("option", { value: place, text: column.title })); });
+    sorts.addEventListener("change", () => made.sort(Number(sorts.value)));
+    if (hasConfidence && total) {
+      made.sort(1, "descending");
+      sorts.value = "1";
+    }
+    controls(made);
     const bounds = [];
-    if (entities.contributors.length < total) bounds.push(`Contributions are shown for the ${count(entities.contributors.length)} entities of highest confidence; run.explain(name) gives any other.`);
+    if (entities.contributors.length < total) bounds.push(`Contributions are shown for the ${count(entities.contributors.length)} entities of highest confidence; result.explain(name) in Python gives any other.`);
     if (entities.nearest.length < total) bounds.push(`Nearest known entities are shown for the first ${count(entities.nearest.length)}.`);
     if (bounds.length) byId("table-card").append(el("p", { class: "quiet gap", text: bounds.join(" ") }));
     return made;
   }
 
-  function madeOf(row) {
-    const list = entities.contributors[row];
-    if (!list) return "";
-    return list.slice(0, 3).flatMap((k, place) => [place ? ", " : "", nameNode(known[k]), ` ${Math.round(entities.shares[row][place] / 10)}\u00a0%`]);
+  function controls(made) {
+    let waiting = 0;
+    const search = byId("search"), least = byId("least");
+    search.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        made.filter(search.value);
+        if (!map) return;
+        if (search.value.trim() && made.rows.length) map.fit(made.rows.slice(0, Math.min(500, made.nNamed || 500)));
+        else map.reset();
+      }, total > 20000 ? 200 : 0);
+    });
+    if (!hasConfidence || !total) byId("least-field").remove();
+    else {
+      least.max = String(Math.max(10, Math.ceil(Math.max(...entities.confidence.slice(0, 1), 0) / 10) * 10));
+      least.addEventListener("input", () => {
+        const value = Number(least.value);
+        byId("least-value").textContent = fixed(value);
+        made.limit("confidence", value > 0 ? (row) => entities.confidence[row] >= value : null);
+      });
+    }
+    byId("clear").addEventListener("click", () => {
+      clear(made);
+      search.focus();
+    });
+    byId("export").addEventListener("click", () => download(`${data.title.replace(/[^\w-]+/g, "-") || "entities"}.csv`, exported(made.rows)));
+  }
+
+  function clear(made) {
+    byId("search").value = "";
+    if (byId("least")) {
+      byId("least").value = "0";
+      byId("least-value").textContent = fixed(0);
+    }
+    made.query = "";
+    made.limits.clear();
+    made.refresh();
+    if (map) map.reset();
+  }
+
+  function allText(row) {
+    const near = (entities.nearest[row] || []).slice(0, 3), from = (entities.contributors[row] || []).slice(0, 3);
+    return [entities.name[row], ...entities.columns.map((cells) => cells[row] ?? ""), ...near.map((k) => known[k]), ...from.map((k) => known[k])].join("\n");
+  }
+
+  function exported(rows) {
+    const head = ["entity", ...(hasConfidence ? ["confidence", "lower_bound"] : []), ...data.columns.map((each) => each.name), "nearest_known", "made_of"];
+    const names = (list) => (list || []).map((k) => known[k]).join("; ");
+    const mix = (row) => (entities.contributors[row] || []).map((k, at) => `${known[k]} ${(entities.shares[row][at] / 10).toFixed(1)} %`).join("; ");
+    return [head, ...rows.map((row) => [
+      entities.name[row], ...(hasConfidence ? [entities.confidence[row] / 1000, entities.lower[row] / 1000] : []),
+      ...entities.columns.map((cells) => cells[row]), names(entities.nearest[row]), mix(row),
+    ])];
   }
 
   function drawMap() {
@@ -102,29 +168,78 @@
       card.remove();
       return;
     }
-    const nPoints = data.map.known.length / 3 + data.map.imputed.length / 3;
-    const about = data.map.kind === "given" ? "" : "two principal components of the known vectors";
-    const all = data.n_known + total;
-    byId("map-note").textContent = [about, nPoints < all ? `${count(nPoints)} of ${count(all)} entities` : ""].filter(Boolean).map((text) => `· ${text}`).join(" ");
+    const nPoints = data.map.known.length / 3 + data.map.imputed.length / 3, all = data.n_known + total;
+    const about = { earth: "Longitude and latitude.", given: "Coordinates as given.", groups: "Two directions in which groups of similar vectors differ most; a group is named by the known entities at its centre." }[data.map.kind];
+    byId("map-note").textContent = [about, "Drag to move, Ctrl + scroll or pinch to zoom. Choose a point to see what it is made of; the wider a line, the larger the share.",
+      nPoints < all ? `${count(nPoints)} of ${count(all)} entities are drawn.` : ""].filter(Boolean).join(" ");
     const canvas = byId("map");
-    const aspect = Math.min(2.6, Math.max(1.2, data.map.width / Math.max(1, data.map.height)));
-    canvas.style.aspectRatio = String(window.innerWidth < 600 ? Math.min(aspect, 1.8) : aspect);
-    canvas.setAttribute("aria-label", `Map of ${count(data.map.known.length / 3)} known and ${count(data.map.imputed.length / 3)} imputed entities. The table below has all that it tells.`);
+    const aspect = Math.min(2.4, Math.max(1.2, data.map.width / Math.max(1, data.map.height)));
+    canvas.style.aspectRatio = String(window.innerWidth < 600 ? Math.min(aspect, 1.3) : aspect);
+    canvas.setAttribute("aria-label", `Map of ${count(data.map.known.length / 3)} known and ${count(data.map.imputed.length / 3)} imputed entities. The table below tells the same.`);
     map = new PointMap(canvas, byId("map-tip"), data.map, {
-      confidence: entities.confidence,
-      label: (kind, row) => (kind === "known" ? known[row] : `${entities.name[row]} (imputed)`),
-      onPick: (row) => { table.reveal(row); byId("search").value = table.query; pick(row, {}); },
+      confidence: entities.confidence, describe,
+      onPick: (row) => { if (!table.reveal(row)) { clear(table); table.reveal(row); } pick(row, {}); },
+      onSelect: (rows) => { table.limit("lasso", (row) => rows.has(row)); lasso(false); },
       linksOf: (row) => (entities.contributors[row] || []).map((k, place) => [k, entities.shares[row][place]]),
+      onHint: hint,
     });
     byId("zoom-in").addEventListener("click", () => map.scale(1.6));
     byId("zoom-out").addEventListener("click", () => map.scale(1 / 1.6));
     byId("zoom-reset").addEventListener("click", () => map.reset());
+    byId("lasso").addEventListener("click", () => lasso(!map.isSelecting));
+    const colours = byId("map-colours");
+    const choices = [...(hasConfidence ? [["confidence", "Confidence"]] : []), ["group", "Group"]];
+    map.colour = choices[0][0];
+    for (const [value, label] of choices) {
+      colours.append(el("button", { type: "button", text: label, "data-value": value, on: { click: () => { map.colour = value; legend(); map.redraw(); } } }));
+    }
+    legend();
   }
 
-  function pick(row, { focus }) {
+  function legend() {
+    for (const button of byId("map-colours").children) button.setAttribute("aria-pressed", String(button.dataset.value === map.colour));
+    const dot = (colour, text) => { const mark = el("span", { class: "dot" }); mark.style.background = colour; return el("span", { class: "key" }, [mark, text]); };
+    const parts = map.colour === "group"
+      ? data.map.groups.map((text, at) => dot(GROUP_COLOURS[at % GROUP_COLOURS.length], nameNode(text)))
+      : [dot("var(--known)", "known"), el("span", { class: "key" }, ["imputed, confidence ", fixed(map.range ? map.range[0] : 0), el("span", { class: "ramp" }), fixed(map.range ? map.range[1] : 0)])];
+    byId("map-legend").replaceChildren(...parts);
+  }
+
+  function lasso(isOn) {
+    map.isSelecting = isOn;
+    byId("lasso").setAttribute("aria-pressed", String(isOn));
+    byId("map").style.touchAction = isOn ? "none" : "";
+    if (isOn) hint("Draw around points to see them in the table");
+  }
+
+  function hint(text) {
+    const note = byId("map-hint");
+    note.textContent = text;
+    note.hidden = false;
+    clearTimeout(hidesHint);
+    hidesHint = setTimeout(() => { note.hidden = true; }, 1800);
+  }
+
+  // What a card beside the pointer says.
+  function describe(kind, row) {
+    if (kind === "known") return [nameNode(known[row], "strong"), el("span", { text: "known" })];
+    const lines = [nameNode(entities.name[row], "strong")];
+    if (hasConfidence) lines.push(el("span", { text: `confidence ${fixed(entities.confidence[row])}, at least ${fixed(entities.lower[row])}` }));
+    const from = (entities.contributors[row] || []).slice(0, 3);
+    if (from.length) lines.push(el("span", {}, ["made of ", ...from.flatMap((k, place) => [place ? ", " : "", nameNode(known[k]), ` ${Math.round(entities.shares[row][place] / 10)}\u00a0%`])]));
+    const near = (entities.nearest[row] || []).slice(0, 3);
+    if (near.length) lines.push(el("span", {}, ["near ", ...nameNodes(near.map((k) => known[k]))]));
+    return lines;
+  }
+
+  function pick(row, { focus, moves, isFirst }) {
     table.choose(row);
     if (map) map.choose(row);
-    showDetail(row);
+    if (map && moves) map.fit([row], true);
+    detail.show(row);
+    if (isFirst) return;
+    const link = HASH + encodeURIComponent(entities.name[row]);
+    if (link.length < 2000) history.replaceState(null, "", link);
     const panel = byId("detail");
     if (focus) panel.focus({ preventScroll: true });
     if (window.innerWidth <= 900) panel.scrollIntoView({ block: "start" });
@@ -133,64 +248,29 @@
   function close(row) {
     table.choose(-1);
     if (map) map.choose(-1);
-    showDetail(-1);
+    detail.show(-1);
+    history.replaceState(null, "", "#entities");
     const back = byId("table").querySelector(`tr[data-row="${row}"] button`);
     if (back) back.focus();
   }
 
-  function showDetail(row) {
-    const panel = byId("detail");
-    panel.replaceChildren();
-    panel.onkeydown = row < 0 ? null : (event) => { if (event.key === "Escape") close(row); };
-    if (row < 0) {
-      panel.append(el("h3", { id: "detail-title", text: "What is it made of?" }), el("p", { class: "quiet", text: total
-        ? "Choose an entity in the table or on the map to see the known entities its vector is a mix of, and those it is nearest to."
-        : "Nothing was imputed, so there is nothing to explain." }));
-      return;
-    }
-    const title = nameNode(entities.name[row], "h3", { id: "detail-title" });
-    panel.append(el("div", { class: "detail-head" }, [title, el("button", { type: "button", text: "Close", on: { click: () => close(row) } })]));
-    if (hasConfidence) {
-      const level = Math.round(data.confidence.level * 100);
-      panel.append(el("p", { class: "quiet", text: `Expected centred cosine ${fixed(entities.confidence[row])}. In ${level} % of cases the cosine with the truth is at least ${fixed(entities.lower[row])}.` }));
-    }
-    contributions(panel, row);
-    const near = entities.nearest[row];
-    if (near && near.length) {
-      panel.append(el("h4", { text: "Nearest known vectors" }), el("ul", { class: "shares" }, near.map((k, place) =>
-        el("li", {}, [nameNode(known[k], "span", { class: "name" }), el("span", { text: fixed(entities.cosine[row][place]) })]))));
-    }
+  // The entity that the address names, or one whose mix tells a story.
+  function start() {
+    detail.show(-1);
+    if (!asked() && data.telling >= 0 && total) pick(data.telling, { isFirst: true });
+    window.addEventListener("hashchange", asked);
   }
 
-  function contributions(panel, row) {
-    panel.append(el("h4", { text: "Made of" }));
-    const list = entities.contributors[row];
-    if (!list) {
-      panel.append(el("p", { class: "quiet", text: "Not worked out for this page; result.explain(name) in Python shows it." }));
-      return;
-    }
-    const trend = entities.trend[row], offset = entities.offset[row];
-    if (offset > 0) {
-      panel.append(el("p", { class: "quiet", text: `${Math.round(offset / 10)} % is the offset of rare entities: where vectors as rare as this one lie as a whole.` }));
-    }
-    if (trend > 0) {
-      panel.append(el("p", { class: "quiet", text: data.setting.residual_share === 0
-        ? "This vector is the linear trend of the domain alone; below are the known entities that its neighbours would mix."
-        : `${Math.round(trend / 10)} % linear trend of the domain. The rest comes from these known entities:` }));
-    }
-    const shares = entities.shares[row];
-    const other = 1000 - shares.reduce((sum, share) => sum + share, 0);
-    const most = Math.max(...shares, other, 1);
-    const line = (label, share, kind) => {
-      const bar = el("i");
-      bar.style.width = `${(100 * share) / most}%`;
-      return el("li", { class: kind }, [label, el("span", { class: "share", text: percent(share) }), el("span", { class: "track", "aria-hidden": "true" }, bar)]);
-    };
-    const lines = list.map((k, place) => line(nameNode(known[k], "span", { class: "name" }), shares[place]));
-    const nOther = data.n_known - list.length;
-    if (other > 0) lines.push(line(el("span", { class: "name", text: `${plural(nOther, "other known entity", "other known entities")}` }), other, "rest"));
-    lines.push(el("li", { class: "total" }, [el("span", { text: "All" }), el("span", { text: "100.0\u00a0%" })]));
-    panel.append(el("ul", { class: "shares", id: "shares" }, lines));
+  function asked() {
+    if (!location.hash.startsWith(HASH)) return false;
+    let name = "";
+    try { name = decodeURIComponent(location.hash.slice(HASH.length)); } catch { return false; }
+    const row = entities.name.indexOf(name);
+    if (row < 0) return false;
+    if (!table.reveal(row)) { clear(table); table.reveal(row); }
+    pick(row, { isFirst: true, moves: true });
+    byId("entities").scrollIntoView({ block: "start" });
+    return true;
   }
 
   function matchedNames() {
@@ -205,7 +285,7 @@
     tools.append(input);
     card.append(el("details", {}, [el("summary", { text: `Every match, the loosest first${rows.length < nListed ? ` (the first ${count(rows.length)} of ${count(nListed)})` : ""}` }), tools, holder]));
     const list = new PagedTable(holder, {
-      caption: "Matches", nRows: rows.length, texts: (row) => `${rows[row][0]} ${rows[row][1]}`, pageRows: 25,
+      caption: "Matches", nRows: rows.length, texts: (row) => `${rows[row][0]} ${rows[row][1]}`,
       columns: [
         { title: "Entity", value: (row) => rows[row][0], cell: (row) => nameNode(rows[row][0]) },
         { title: "Word", value: (row) => rows[row][1], cell: (row) => nameNode(rows[row][1]) },
@@ -221,33 +301,30 @@
       card.append(el("p", { class: "quiet", text: "None was found: no known vector contradicts what its neighbours make of it." }));
       return;
     }
-    card.append(el("p", { class: "quiet", text: "Known entities whose own vector points away from what their neighbours make of them: often a word with another meaning, or a wrong match. If one is, exclude it or give an alias, and run again." }));
+    card.append(el("p", { class: "quiet", text: "Known entities whose own vector points away from what their neighbours make of them: often a word with another meaning, or a wrong match. Exclude such an entity or give it an alias, and run again. The gap is how far the centred cosine falls short of what is usual for such entities." }));
     const holder = el("div");
     card.append(holder);
-    new PagedTable(holder, {
-      caption: "Suspicious anchors", nRows: rows.length, texts: (row) => rows[row][0], pageRows: 25,
+    const made = new PagedTable(holder, {
+      caption: "Suspicious anchors", nRows: rows.length, texts: (row) => rows[row][0],
       columns: [
         { title: "Entity", value: (row) => rows[row][0], cell: (row) => nameNode(rows[row][0]) },
         { title: "Word", value: (row) => rows[row][1], cell: (row) => nameNode(rows[row][1]) },
-        { title: "Centred cosine", class: "number", value: (row) => rows[row][2], cell: (row) => fixed(rows[row][2] * 1000) },
+        { title: "Centred cosine", class: "number", value: (row) => rows[row][2], cell: (row) => fixed(rows[row][2]) },
+        { title: "Expected", class: "number", first: "descending", value: (row) => rows[row][3], cell: (row) => fixed(rows[row][3]) },
+        { title: "Gap", class: "number", first: "descending", value: (row) => rows[row][3] - rows[row][2], cell: (row) => fixed(rows[row][3] - rows[row][2]) },
       ],
     });
+    made.sort(4, "descending");
   }
 
   function facts() {
     const card = byId("facts");
-    const p = data.heldout ? data.heldout.p_value : null;
     const pairs = [
-      ["Method", data.setting_text], ["Domain", data.domain], ["Dimensions", String(data.n_dims)],
+      ["Method", data.setting_text], ["Table", data.domain], ["Dimensions", String(data.n_dims)],
       ["Residual of the linear system", data.residual.toExponential(1)],
-      ["Chance alone would do as well", p === null ? "not measured here" : p < 1e-12 ? "p < 1e-12" : `p = ${p.toPrecision(2)}`],
     ];
-    for (const each of data.proofs) {
-      const speaks = each.speaks && data.proofs.length > 1 ? " (speaks for the unknown entities)" : "";
-      pairs.push([`Known entities ${each.name}${speaks}`, `${count(each.n_hidden)} hidden; centred cosine ${each.centred_cosine.toFixed(3)}, ${(each.hits_at_10 * 100).toFixed(1)} % among the ten nearest, ${each.norm_ratio.toFixed(2)} of the true length`]);
-    }
-    for (const text of data.strata) pairs.push(["Kind of entity", text]);
     card.append(el("dl", { class: "facts" }, pairs.flatMap(([label, value]) => [el("dt", { text: label }), el("dd", { text: value })])));
+    card.append(el("details", {}, [el("summary", { text: "Method with exact values" }), el("p", { text: data.setting_exact }), el("pre", { text: JSON.stringify(data.setting, null, 2) })]));
     if (data.notes.length) {
       card.append(el("h3", { class: "gap", text: "Notes" }), el("ul", { class: "notes" }, data.notes.map((text) => el("li", { text: short(text) === text ? text : text.slice(0, 600) }))));
     }
@@ -259,6 +336,5 @@
         columns: [{ title: "Entity", value: (row) => data.abstained[row], cell: (row) => nameNode(data.abstained[row]) }],
       });
     }
-    card.append(el("details", {}, [el("summary", { text: "Method as JSON" }), el("pre", { text: JSON.stringify(data.setting, null, 2) })]));
   }
 })();

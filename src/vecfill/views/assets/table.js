@@ -1,20 +1,21 @@
 "use strict";
-const PAGE_ROWS = 25;
+const PAGE_ROWS = 25, PHONE_ROWS = 8;
 
 // A table of any length, a page at a time. Columns: {title, cell(row) -> nodes, value(row), class, first: "ascending"|"descending"}.
 // Rows are numbers from 0; nothing is made for rows that are not on show.
 class PagedTable {
-  constructor(holder, { caption, columns, nRows, texts, onPick, status, pageRows = PAGE_ROWS }) {
-    Object.assign(this, { columns, nRows, texts, onPick, status, pageRows, page: 0, sorted: null, chosen: -1 });
+  constructor(holder, { caption, columns, nRows, texts, onPick, onFilter, status, pageRows = window.innerWidth <= 520 ? PHONE_ROWS : PAGE_ROWS }) {
+    Object.assign(this, { columns, nRows, texts, onPick, onFilter, status, pageRows, page: 0, sorted: null, chosen: -1 });
     this.every = Array.from({ length: nRows }, (_, row) => row);
     this.order = this.every;
     this.rows = this.every;
     this.query = "";
+    this.limits = new Map();
     this.head = el("tr");
     this.body = el("tbody", { class: onPick ? "pick" : undefined });
     this.pager = el("div", { class: "pager" });
     columns.forEach((column, place) => this.head.append(this.header(column, place)));
-    const table = el("table", {}, [el("caption", { text: caption, class: "skip" }), el("thead", {}, this.head), this.body]);
+    const table = el("table", { class: "stack", role: "table" }, [el("caption", { text: caption, class: "skip" }), el("thead", {}, this.head), this.body]);
     holder.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table), this.pager);
     if (onPick) {
       this.body.addEventListener("click", (event) => {
@@ -40,35 +41,67 @@ class PagedTable {
     this.sorted = { place, direction: next };
     const sign = next === "ascending" ? 1 : -1;
     const values = this.every.map((row) => column.value(row));
-    const compare = typeof values[0] === "string" ? new Intl.Collator(undefined, { numeric: true }).compare : (a, b) => a - b;
-    this.order = [...this.every].sort((a, b) => sign * compare(values[a], values[b]) || a - b);
+    const isText = values.some((value) => typeof value === "string");
+    const words = new Intl.Collator(undefined, { numeric: true }).compare;
+    const compare = isText ? (a, b) => words(String(a), String(b)) : (a, b) => a - b;
+    const isEmpty = (value) => value === null || value === undefined || value === "";
+    // Empty cells come last in either direction.
+    this.order = [...this.every].sort((a, b) => {
+      const [one, other] = [isEmpty(values[a]), isEmpty(values[b])];
+      if (one || other) return one - other || a - b;
+      return sign * compare(values[a], values[b]) || a - b;
+    });
     [...this.head.children].forEach((cell, number) => {
       if (!cell.hasAttribute("aria-sort")) return;
       const mine = number === place;
       cell.setAttribute("aria-sort", mine ? next : "none");
       cell.querySelector(".arrow").textContent = mine ? (next === "ascending" ? "↑" : "↓") : "";
     });
-    this.filter(this.query);
+    this.refresh();
   }
 
   filter(query) {
     this.query = query;
-    const wanted = fold(query.trim());
-    if (wanted && !this.folded) this.folded = this.every.map((row) => fold(this.texts(row).slice(0, 10000)));
-    this.rows = wanted ? this.order.filter((row) => this.folded[row].includes(wanted)) : this.order;
-    this.page = 0;
-    this.show();
+    this.refresh();
   }
 
-  // Turn to the page that holds a row, leaving the search if it hides it.
-  reveal(row) {
-    let place = this.rows.indexOf(row);
-    if (place < 0) {
-      this.filter("");
-      place = this.rows.indexOf(row);
+  // A condition on rows by name, such as a least confidence; null takes it away.
+  limit(name, isKept) {
+    if (isKept) this.limits.set(name, isKept);
+    else this.limits.delete(name);
+    this.refresh();
+  }
+
+  get isFiltered() {
+    return this.query.trim() !== "" || this.limits.size > 0;
+  }
+
+  refresh() {
+    const wanted = fold(this.query.trim());
+    if (wanted && !this.folded) this.folded = this.every.map((row) => fold(this.texts(row).slice(0, 10000)));
+    const limits = [...this.limits.values()];
+    this.rows = wanted || limits.length
+      ? this.order.filter((row) => (!wanted || this.folded[row].includes(wanted)) && limits.every((isKept) => isKept(row)))
+      : this.order;
+    // What is found in a name, the first line of a row's text, comes before what is found elsewhere.
+    const inName = (row) => this.folded[row].split("\n", 1)[0].includes(wanted);
+    if (wanted) {
+      const named = this.rows.filter(inName), isNamed = new Set(named);
+      this.nNamed = named.length;
+      this.rows = [...named, ...this.rows.filter((row) => !isNamed.has(row))];
     }
+    this.page = 0;
+    this.show();
+    if (this.onFilter) this.onFilter(this.rows, this.isFiltered);
+  }
+
+  // Turn to the page that holds a row; false if a filter hides it.
+  reveal(row) {
+    const place = this.rows.indexOf(row);
+    if (place < 0) return false;
     this.page = Math.floor(place / this.pageRows);
     this.show();
+    return true;
   }
 
   choose(row) {
@@ -80,7 +113,7 @@ class PagedTable {
     const first = this.page * this.pageRows;
     const shown = this.rows.slice(first, first + this.pageRows);
     this.body.replaceChildren(...shown.map((row) => el("tr", { "data-row": row, class: row === this.chosen ? "chosen" : undefined },
-      this.columns.map((column) => el("td", { class: column.class }, column.cell(row))))));
+      this.columns.map((column) => el("td", { class: column.class, "data-label": column.title }, column.cell(row))))));
     if (!shown.length) {
       this.body.append(el("tr", {}, el("td", { colspan: this.columns.length, class: "quiet", text: this.nRows ? "Nothing matches." : "None." })));
     }
@@ -94,7 +127,7 @@ class PagedTable {
         step("Next", this.page + 1, this.page === last), step("Last", last, this.page === last),
       );
     }
-    if (this.status) this.status.textContent = this.query.trim() ? `${plural(this.rows.length, "entity", "entities")} found` : plural(this.nRows, "entity", "entities");
+    if (this.status) this.status.textContent = this.isFiltered ? `${plural(this.rows.length, "entity", "entities")} found` : plural(this.nRows, "entity", "entities");
   }
 
   turn(page, label) {
@@ -104,4 +137,19 @@ class PagedTable {
     const again = [...this.pager.querySelectorAll("button")].find((button) => button.textContent === label && !button.disabled);
     if (again) again.focus();
   }
+}
+
+// No spreadsheet may take a cell for a formula; numbers stay numbers.
+function csvCell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const safe = /^[=+\-@\t\r]/.test(value) && value.length > 1 ? `'${value}` : value;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function download(name, rows) {
+  const text = rows.map((row) => row.map(csvCell).join(",")).join("\n") + "\n";
+  const link = el("a", { href: URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }

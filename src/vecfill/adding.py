@@ -1,0 +1,121 @@
+"""A table of new entities -> their rows in every source of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from vecfill.errors import InputError
+from vecfill.inputs.encoders import encoded
+from vecfill.inputs.entities import listed
+from vecfill.inputs.later_rows import Facts, KeptSource, LaterRows, facts_of
+from vecfill.inputs.later_texts import EncoderReader, NamesReader
+from vecfill.model.serving.fused import NewSourceRows
+
+
+@dataclass(frozen=True, eq=False)
+class NewEntities:
+    """New entities as the model reads them."""
+
+    names: tuple[str, ...]
+    rows: Any = field(repr=False)
+    """Their rows, or `NewSourceRows` if the model has several sources."""
+    unusual: tuple[tuple[str, ...], ...] = field(repr=False)
+
+
+def read_new(
+    sources: Sequence[KeptSource],
+    tables: Mapping[str, Facts],
+    is_new: Mapping[str, bool],
+    *,
+    used: Sequence[bool],
+    is_joint: bool,
+    encoder: Any = None,
+) -> NewEntities:
+    """Return the rows of those entities that are new, source by source.
+
+    `tables` are the facts of each source by name. Only sources that are `used` are read.
+    """
+    names = tuple(name for name, is_it in is_new.items() if is_it)
+    place = {name: number for number, name in enumerate(names)}
+    unusual: list[list[str]] = [[] for _ in names]
+    rows: dict[int, Any] = {}
+    places: dict[int, np.ndarray] = {}
+    for number, source in enumerate(sources):
+        if not used[number] or not names:
+            continue
+        facts = (
+            Facts(names, {}) if isinstance(source.reader, NamesReader) else tables.get(source.name)
+        )
+        if facts is None:
+            continue
+        found = _read(source, facts, encoder)
+        kept = [row for row, name in enumerate(found.entities) if name in place]
+        if not kept:
+            continue
+        its = found.rows[kept]
+        rows[number] = csr_array(its) if issparse(its) else its
+        places[number] = np.array([place[found.entities[row]] for row in kept], np.int64)
+        for at, row, far in zip(places[number], kept, source.out_of_range(its), strict=True):
+            unusual[at] += [*found.unusual[row], *([far] if far else [])]
+    told = tuple(tuple(each) for each in unusual)
+    if not is_joint:
+        return NewEntities(names, rows.get(0), told)
+    return NewEntities(names, NewSourceRows(len(names), rows, places), told)
+
+
+def _read(source: KeptSource, facts: Facts, encoder: Any) -> LaterRows:
+    if source.reader is None:
+        raise InputError(
+            f"source {source.name!r} was passed as a Domain that was made by hand, so it is not "
+            "known how new entities would be read. Pass the table itself to impute."
+        )
+    try:
+        if isinstance(source.reader, EncoderReader) and encoder is not None:
+            return source.reader.encoded(facts, lambda texts: encoded(texts, encoder))
+        return source.reader.read(facts)
+    except InputError as error:
+        if source.name == "table":
+            raise
+        raise InputError(f"source {source.name!r}: {error}") from error
+
+
+def facts_by_source(
+    sources: Sequence[KeptSource], table: Any, *, key: str | None, names: Any, **options: Any
+) -> dict[str, Facts]:
+    """Return what the user passes about new entities, for each source.
+
+    A mapping from names of sources gives each its own table. A single table serves every source
+    that finds its columns there.
+    """
+    known = [each.name for each in sources]
+    is_mapping = isinstance(table, Mapping) and bool(table)
+    if is_mapping and len(sources) > 1 and all(name in known for name in table):
+        return {
+            name: facts_of(each, key=key, names=names, **options) for name, each in table.items()
+        }
+    strange = [name for name in table if name not in known] if is_mapping else []
+    if is_mapping and len(sources) > 1 and len(strange) < len(table):
+        raise InputError(
+            f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
+        )
+    facts = facts_of(table, key=key, names=names, **options)
+    described = [each for each in sources if not isinstance(each.reader, NamesReader)]
+    usable = [each for each in described if _has_columns(each, facts)]
+    if not usable and described:
+        usable = described[:1]  # its reader says what is missing
+    return {each.name: facts for each in usable}
+
+
+def _has_columns(source: KeptSource, facts: Facts) -> bool:
+    """Tell whether a table has what one of several sources needs."""
+    reader = source.reader
+    wanted = getattr(reader, "columns", None)
+    if wanted is None or facts.matrix is not None:
+        return facts.matrix is not None
+    names = [each if isinstance(each, str) else each.name for each in wanted]
+    return any(name in facts.columns for name in names)

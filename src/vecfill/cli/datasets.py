@@ -1,0 +1,100 @@
+"""`vecfill impute --work`, a job on datasets in pieces, and `vecfill status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vecfill.cli import console, options
+from vecfill.requests import Method, Reading, Replacement, Scale, Trust
+
+if TYPE_CHECKING:
+    from vecfill.distributed.job import DatasetResult
+
+
+def impute_datasets(
+    vectors: Path,
+    features: Path | None,
+    output: Path,
+    requests: tuple[Reading, Method, Trust, Replacement, Scale],
+    refused: Mapping[str, Any],
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    """Run the job on datasets that options of the shell ask for, and print how it went."""
+    from vecfill.distributed.job import impute_dataset
+    from vecfill.errors import InputError
+
+    reading, how, trust, replacement, scale = requests
+    if features is None or str(output) == "-":
+        raise InputError(
+            "A job in pieces needs EMBEDDING, TABLE and a folder as OUTPUT. Name all three."
+        )
+    if scale.work is None:
+        raise InputError(
+            "A job in pieces needs a folder for them. Name one with --work; the same folder lets "
+            "an interrupted job go on."
+        )
+    for flag, value in refused.items():
+        if value not in (None, False):
+            raise InputError(f"{flag} cannot be used with --work. Leave it out.")
+    replacement.refuse_unused((), replacement.asked(), "a job in pieces replaces no rows")
+    asked = {
+        name: getattr(request, name)
+        for request in (reading, how, trust, scale)
+        for name in request.asked()
+    }
+    with console.Progress() as progress:
+        done = impute_dataset(
+            features, vectors, output, overwrite=overwrite, progress=progress, **asked
+        )
+    console.notes(done.notes)
+    if json:
+        from vecfill.provenance import as_json
+
+        console.out(as_json(done.to_dict()))
+    else:
+        console.out(console.plain(_told(done)))
+
+
+def _told(done: DatasetResult) -> str:
+    counts = done.counts
+    lines = [
+        f"Entities   {counts['entities']:,}",
+        f"  known    {counts['known']:,}",
+        f"  unknown  {counts['unknown']:,}",
+        f"Imputed    {counts['imputed']:,} by {_method(done.method)}",
+        f"Neighbours {done.recall:.1%} of the true ones found",
+    ]
+    if counts["abstained"]:
+        lines.append(f"  left out {counts['abstained']:,} of too little confidence")
+    if done.coverage is not None and done.hidden is not None:
+        lines.append(
+            f"Hidden     centred cosine {done.hidden['centred_cosine']:.3f}; bounds held for "
+            f"{done.coverage:.1%}"
+        )
+    lines.append(f"Written    {done.output}: {len(done.parts):,} parts and a manifest")
+    return "\n".join(lines)
+
+
+def _method(method: Mapping[str, Any]) -> str:
+    from vecfill.model.predictors import LatentSemantic
+
+    return str(LatentSemantic(**{k: v for k, v in method.items() if k != "predictor"}))
+
+
+def status(
+    work: Annotated[Path, typer.Argument(metavar="DIR", help="Work folder of a job in pieces.")],
+    json: options.JsonOption = False,
+) -> None:
+    """Tell how far a job in pieces is.
+
+    Stages are listed in order, with tasks done and tasks in all. Nothing is changed.
+    """
+    from vecfill.distributed.status import job_status
+
+    console.show(job_status(work), (), json=json)

@@ -1,0 +1,166 @@
+"""What a user sees after an imputation: what was done, how good it is, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vecfill.cli import console
+from vecfill.cli.help import WIDEST, heading
+
+if TYPE_CHECKING:
+    from vecfill.file_job import Enrichment
+    from vecfill.requests import Request
+    from vecfill.result import Result
+
+Line = tuple[str, str]
+"""A label, empty if that of the line before still holds, and a text."""
+
+_LABEL = 12
+_LONGEST_STEP = 200
+_N_EXAMPLES = 3
+_N_NEIGHBORS = 3
+
+
+def as_text(lines: Iterable[Line], stream: Any = None) -> str:
+    """Return lines with their labels in a column; wrapped if they go to a terminal.
+
+    Examples
+    --------
+    >>> print(as_text([("Imputed", "3 entities"), ("", "by the mean")]))
+    Imputed     3 entities
+                by the mean
+    """
+    stream = stream or sys.stdout
+    is_terminal = bool(getattr(stream, "isatty", bool)())
+    width = min(WIDEST, shutil.get_terminal_size().columns) if is_terminal else 10**9
+    shown = []
+    for label, text in lines:
+        room = max(20, width - _LABEL)
+        wrap = textwrap.TextWrapper(room, break_long_words=False, break_on_hyphens=False)
+        first, *more = wrap.wrap(console.plain(text)) or [""]
+        shown.append(f"{heading(label, stream)}{'':{_LABEL - len(label)}}{first}".rstrip())
+        shown += [f"{'':{_LABEL}}{line}" for line in more]
+    return "\n".join(shown)
+
+
+def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]:
+    """Return what was imputed and how good it is."""
+    counts, result = done.counts, done.result
+    matched = ", ".join(
+        f"{n:,} {how}" for how, n in done.matches.counts.items() if how not in ("none", "excluded")
+    )
+    known = f"{counts['known']:,} known" + ("" if is_table else f" (matched: {matched})")
+    lines = [("Entities", f"{counts['entities']:,}: {known}, {counts['unknown']:,} unknown")]
+    if result is None:
+        return lines
+    lines.append(("Imputed", f"{counts['imputed']:,} by {result.predictor.in_words()}"))
+    if is_verbose:
+        lines.append(("", f"exactly: {result.predictor}"))
+    if result.sources:
+        lines.append(("Sources", _sources(result)))
+    if result.abstained:
+        lines.append(("Left out", f"{counts['abstained']:,} for low confidence"))
+    lines += _trust(result)
+    if done.evaluation is not None:
+        lines.append(("Compared", done.evaluation.verdict))
+    lines += [("Examples" if not at else "", text) for at, text in enumerate(examples(result))]
+    if result.suspicious:
+        names = ", ".join(_short(each.entity) for each in result.suspicious[:3])
+        lines.append(
+            ("Check", f"{len(result.suspicious):,} known entities that their neighbours "
+             f"contradict, such as {names}")
+        )  # fmt: skip
+    return lines
+
+
+def _trust(result: Result) -> list[Line]:
+    lines = []
+    if result.heldout is not None:
+        means = result.heldout.means()
+        hidden = "the rarest known" if result.proof.speaks == "rarest" else "hidden known"
+        lines.append(
+            ("Proof", f"{hidden} entities came back with a centred cosine of "
+             f"{means['centred_cosine']:.2f}, {means['hits_at_10']:.0%} of them among the ten "
+             "nearest")
+        )  # fmt: skip
+    if result.confidence is not None and len(result.embedding):
+        found = result.confidence
+        low, middle, high = console.quartiles(found.values)
+        held = f"{found.level:.0%} lower bounds held for {found.coverage:.0%} of hidden entities"
+        lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f}); {held}"))
+    return lines
+
+
+def _sources(result: Result) -> str:
+    kept = [f"{each.name} {each.weight:.2f}" for each in result.sources if each.is_kept]
+    dropped = [each.name for each in result.sources if not each.is_kept]
+    return "weights " + ", ".join(kept) + (f"; dropped {', '.join(dropped)}" if dropped else "")
+
+
+def written(done: Enrichment, place: str, *, is_table: bool) -> Line:
+    """Return what was written where."""
+    counts = done.counts
+    rows, added = ("vectors", "filled") if is_table else ("words", "added")
+    n_replaced = counts["replaced"]
+    what = f"{counts['words_before'] - n_replaced:,} {rows} unchanged, "
+    what += f"{n_replaced:,} replaced, " if n_replaced else ""
+    return ("Written", f"{place}: {what}{counts['added']:,} {added}")
+
+
+def next_steps(
+    done: Enrichment,
+    base: Path | None,
+    table: Path,
+    output: Path,
+    report: Path | None,
+    requests: Sequence[Request],
+) -> list[Line]:
+    """Return commands that a user is likely to want now, with the options of this one."""
+    steps: list[str] = []
+    result = done.result
+    if report is not None and result is not None:
+        steps.append(f"open {report} in a browser")
+    if base is not None and result is not None and done.added:
+        word = next(iter(done.added))
+        explain = _shell("vecfill", "explain", base, table, word, *_flags(requests))
+        steps += [explain] if len(explain) <= _LONGEST_STEP else []
+    if base is not None and not done.counts["replaced"]:
+        steps.append(_shell("vecfill", "verify", base, output))
+    if result is not None and report is None:
+        steps.append("add --report page.html --evaluate for a page about the result")
+    return [("" if number else "Next", step) for number, step in enumerate(steps)]
+
+
+def _flags(requests: Sequence[Request]) -> list[str]:
+    """Return the options that were asked for, as a shell takes them."""
+    words: list[str] = []
+    for request in requests:
+        for name in request.asked():
+            value = getattr(request, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
+    return words
+
+
+def _shell(*words: object) -> str:
+    return shlex.join(str(word) for word in words)
+
+
+def examples(result: Result) -> Sequence[str]:
+    """Return a few imputed words with their nearest known ones, for a look at sanity."""
+    lines: list[str] = []
+    for entity in result.embedding.words[:_N_EXAMPLES]:
+        near = result.known.most_similar(result.embedding[entity], n=_N_NEIGHBORS)
+        shown = ", ".join(f"{_short(name)} {cosine:.2f}" for name, cosine in near)
+        lines.append(f"{_short(entity)} is near {shown}")
+    return lines
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else name[:27] + "..."

@@ -1,0 +1,205 @@
+"""`vecfill tokens`, and `vecfill verify` on two folders of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vecfill.cli import console, options
+from vecfill.requests import Method, Reading, Trust
+
+if TYPE_CHECKING:
+    from vecfill.exchange.huggingface.adding import AddedTokens
+    from vecfill.exchange.huggingface.imputing import TokenImputation
+
+_N_SHOWN = 3
+# Rarity is known from the order of tokens, nothing can be excluded, and --source here has
+# a meaning of its own.
+_NOT_HERE = (
+    *("exclude", "counts", "min_count", "from_rank"),
+    *("source", "names", "text", "encoder", "vector"),
+)
+
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Folder of a language model.")
+]
+TermsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TERMS", help="Text file of a term a line, or a table with terms first."
+    ),
+]
+SourceOption = Annotated[
+    list[str],
+    typer.Option(
+        "--source",
+        rich_help_panel="Input",
+        metavar="FILE|pieces",
+        help="What describes terms and words: word vectors, a table, or the pieces that the "
+        "model splits them into. May be repeated.",
+    ),
+]
+NewFolderOption = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        rich_help_panel="Output",
+        metavar="NEWFOLDER",
+        help="Folder to write; it must not exist.",
+    ),
+]
+HeadOption = Annotated[
+    Literal["auto", "mean"],
+    typer.Option(
+        "--head",
+        rich_help_panel="Method",
+        help="Rows of an output table that is not tied: imputed in its own space, or the mean "
+        "row of whole words.",
+    ),
+]
+TensorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tensor",
+        rich_help_panel="Input",
+        metavar="NAME",
+        help="Name of the input table, if it is not a usual one.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", rich_help_panel="Output", help="Write an HTML page about the new tokens."
+    ),
+]
+
+
+@options.shared(reading=Reading, how=Method, trust=Trust, without=_NOT_HERE)
+def tokens(
+    folder: ModelArgument,
+    terms: TermsArgument,
+    *,
+    source: SourceOption,
+    output: NewFolderOption,
+    how: Method,
+    reading: Reading,
+    trust: Trust,
+    head: HeadOption = "auto",
+    tensor: TensorOption = None,
+    report: ReportOption = None,
+    jobs: options.JobsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Write a language model in which each term is one token.
+
+    NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces; every
+    other byte of the weights stays. `vecfill verify FOLDER NEWFOLDER` proves it.
+    """
+    from vecfill.exchange.huggingface.adding import add_tokens
+    from vecfill.exchange.huggingface.imputing import impute_tokens
+    from vecfill.io.folders import check_new_folder
+    from vecfill.io.targets import check_targets
+    from vecfill.views.report import write_report
+
+    check_new_folder(output)
+    check_targets([report], [terms, *source], overwrite=False)
+    asked = {
+        name: getattr(group, name) for group in (reading, how, trust) for name in group.asked()
+    }
+    with console.Progress() as progress:
+        found = impute_tokens(
+            folder,
+            terms,
+            _named(source),
+            head=head,
+            tensor=tensor,
+            n_jobs=jobs,
+            progress=progress,
+            **asked,
+        )
+        progress("Writing", 0, 0)
+        done = add_tokens(folder, found, output, head=head, tensor=tensor)
+        if report is not None:
+            write_report(found.result, report, title=f"New tokens of {folder.name}")
+    console.notes((*found.result.notes, *done.notes))
+    if json:
+        from vecfill.provenance import as_json
+
+        console.out(as_json(_as_dict(found, done)))
+    else:
+        console.out(_summary(found, done))
+
+
+def _named(source: list[str]) -> dict[str, str]:
+    """Return sources by a name each: `pieces`, or that of the file."""
+    from vecfill.errors import InputError
+
+    named = {each if each == "pieces" else Path(each).stem: each for each in source}
+    if len(named) < len(source):
+        raise InputError("--source names the same source twice. Name each once.")
+    return named
+
+
+def _as_dict(found: TokenImputation, done: AddedTokens) -> dict[str, Any]:
+    head = None if found.head is None else found.head.to_dict()
+    return {
+        **done.to_dict(),
+        "skipped": found.skipped,
+        "result": found.result.to_dict(),
+        "head": head,
+    }
+
+
+def _summary(found: TokenImputation, done: AddedTokens) -> str:
+    from vecfill.cli import summary
+
+    result = found.result
+    lines = [("Terms", f"{len(done.ids) + len(found.skipped):,}")]
+    lines.append(("Skipped", f"{len(found.skipped):,}"))
+    lines += [("", f"{term} {why}") for term, why in list(found.skipped.items())[:_N_SHOWN]]
+    how = result.predictor.in_words()
+    lines.append(("Imputed", f"{len(done.ids):,} from {len(result.known):,} words, by {how}"))
+    if result.confidence is not None:
+        low, middle, high = console.quartiles(result.confidence.values)
+        lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
+    lines += [("" if at else "Examples", text) for at, text in enumerate(summary.examples(result))]
+    lines += [("Table", f"{name}: {how}") for name, how in done.tables.items()]
+    lines.append(("Written", f"{done.output}: {len(done.ids):,} tokens added"))
+    return summary.as_text(lines)
+
+
+def are_models(*paths: Path) -> bool:
+    """Tell whether all paths are folders with files that a model has."""
+    names = ("config.json", "modules.json", "tokenizer.json")
+    return all(any((path / name).exists() for name in names) for path in paths)
+
+
+def verify_folders(
+    original: Path, enriched: Path, refused: dict[str, object], *, json: bool
+) -> None:
+    """Compare two folders of models; print what was added, or refuse if they differ."""
+    from dataclasses import asdict
+
+    from vecfill.errors import InputError, OptionError
+    from vecfill.exchange.huggingface.verifying import verify_model
+    from vecfill.provenance import as_json
+
+    for name, value in refused.items():
+        if value is not None:
+            raise OptionError(f"--{name} cannot be used here: {original} is a folder of a model.")
+    with console.Progress() as progress:
+        progress("Comparing", 0, 0)
+        found = verify_model(original, enriched)
+    if json:
+        console.out(as_json(asdict(found)))
+    elif found.ok:
+        console.out(console.plain(str(found)))
+    if not found.ok:
+        raise InputError(
+            f"{enriched} is not {original} with tokens added: {found.difference} "
+            "Add the tokens to the original again."
+        )

@@ -1,0 +1,74 @@
+"""Messages of the library -> messages of the shell: `member=` is `--member` there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+
+PYTHON_ONLY = ("dtype", "matches", "words")
+"""Arguments that messages name and no command has, beside those of the request objects."""
+
+_MORE_FLAGS = {
+    "overwrite": "--overwrite",
+    "n_jobs": "--jobs",
+    "folds": "--folds",
+    "hide": "--hide",
+    "evaluate": "--evaluate",
+}
+_OTHER_FLAGS = {"convert": {"format": "--from"}}
+
+
+@cache
+def flags_of(command: str) -> Mapping[str, str]:
+    """Return the shell option that each Python argument is, for one command.
+
+    Examples
+    --------
+    >>> flags_of("impute")["min_degree"], flags_of("convert")["format"]
+    ('--min-degree', '--from')
+    """
+    from vecfill.requests import Method, Reading, Replacement, Scale, Trust
+
+    kinds = (Reading, Method, Trust, Replacement, Scale)
+    described = [each for kind in kinds for each in fields(kind)]
+    shown = {
+        each.name: f"--{each.name.replace('_', '-')}"
+        for each in described
+        if each.metadata["option"].in_shell
+    }
+    return {**shown, **_MORE_FLAGS, **_OTHER_FLAGS.get(command, {})}
+
+
+@cache
+def _python_only() -> tuple[str, ...]:
+    from vecfill.requests import Method, Reading, Replacement, Trust
+
+    described = [each for kind in (Reading, Method, Trust, Replacement) for each in fields(kind)]
+    hidden = [each.name for each in described if not each.metadata["option"].in_shell]
+    return (*hidden, *PYTHON_ONLY)
+
+
+def in_shell_words(message: str, command: str = "impute") -> str:
+    """Name options as a shell does; leave out advice that a shell cannot follow.
+
+    Examples
+    --------
+    >>> in_shell_words("ridge=-5 is out of range. Use force=True, or give counts=.")
+    '--ridge -5 is out of range. Use --force, or give --counts.'
+    >>> in_shell_words("Its numbers were rounded. Pass dtype='float64' to keep them.")
+    'Its numbers were rounded.'
+    """
+    hidden = "|".join(_python_only())
+    # A sentence ends at a full stop with a space or nothing after it; names of files have neither.
+    sentences = re.split(r"(?<=\.)\s(?=[A-Z])", message)
+    kept = [each for each in sentences if not re.search(rf"\b({hidden})=", each)]
+    text = " ".join(kept or sentences[:1]) if len(kept) < len(sentences) else message
+    flags = flags_of(command)
+
+    def spelled(found: re.Match[str]) -> str:
+        flag, value = flags[found[1]], found[2] or ""
+        return flag if value in ("", "True") else f"{flag} {value}"
+
+    return re.sub(rf"(?<![-\w])({'|'.join(flags)})=('[^']*'|[-+.\w]*\w)?", spelled, text)

@@ -1,0 +1,396 @@
+"""The whole job on datasets: plan, stages in order, parts, manifest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vecfill import checks
+from vecfill._blas import one_blas_thread
+from vecfill.distributed import pieces, plan
+from vecfill.distributed.alignment import Known, aligned
+from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
+from vecfill.distributed.embedding_file import converted
+from vecfill.distributed.emitting import Emission, emitted
+from vecfill.distributed.engines import Engine, closing, engine_of
+from vecfill.distributed.ingest import ingest_tasks
+from vecfill.distributed.layout import (
+    PROCESS_BYTES,
+    Layout,
+    bytes_of,
+    rows_in_block,
+    rows_in_group,
+    task_bytes,
+)
+from vecfill.distributed.methods import Chosen, checked_method, choose_method
+from vecfill.distributed.tasks import Progress, Runner
+from vecfill.errors import InputError, NoSignalError
+from vecfill.io.atomic import atomic_output
+from vecfill.method.search.cells import MOST_CELLS
+from vecfill.provenance import provenance
+from vecfill.requests import Method, Reading, Trust, takes
+
+ONE_PROCESS_ROWS = 200_000
+"""Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""
+
+EXACT_WORK = 1e12
+"""Pairs times features up to which all pairs are looked at unasked."""
+
+DEFAULT_RECALL = 0.95
+
+MOST_MENDED = 10
+"""Damaged pieces that the driver makes again before it gives up on the disk."""
+
+MANIFEST = "_manifest.json"
+"""Readers of Parquet folders pass over names with an underscore."""
+
+USED_READING = ("key", "vector", "ignore", "format", "member")
+USED_TRUST = ("level", "min_confidence", "min_bound")
+
+
+@dataclass(frozen=True)
+class DatasetResult:
+    """What a job on datasets has written, and how it went."""
+
+    output: str
+    parts: tuple[str, ...]
+    counts: dict[str, int]
+    method: dict[str, Any]
+    """The predictor that was used."""
+    recall: float
+    """Share of the true nearest rows that were found, on a sample; 1 if exact."""
+    coverage: float | None
+    """Share of hidden rows whose lower bound held; ``None`` if there is no confidence."""
+    hidden: dict[str, float] | None
+    """Mean measures on hidden known rows under the predictor used."""
+    tried: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    work: dict[str, Any] = field(default_factory=dict)
+    """Tasks that were run and found done, and the engine."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return dict(vars(self))
+
+    def __repr__(self) -> str:
+        trust = "" if self.coverage is None else f", bounds held for {self.coverage:.1%}"
+        return (
+            f"DatasetResult({self.counts['imputed']:,} entities imputed in {self.output}, "
+            f"recall {self.recall:.3f}{trust})"
+        )
+
+
+@takes(reading=Reading, how=Method, trust=Trust)
+def impute_dataset(
+    features: str | os.PathLike[str],
+    vectors: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    work: str | os.PathLike[str],
+    engine: str | Executor | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    memory: str | int = "4GB",
+    recall: float | None = None,
+    overwrite: bool = False,
+    patience: float = 3600.0,
+    progress: Progress | None = None,
+    reading: Reading,
+    how: Method,
+    trust: Trust,
+) -> DatasetResult:
+    """Impute a dataset that does not fit in memory, or on several machines; resume if interrupted.
+
+    `features` is a Parquet file or a folder of parts: a column of names and columns of numbers (or
+    one column of lists). `vectors` is the same with a column of vectors, or an embedding file.
+    Names match to the letter. `out` becomes a folder of Parquet parts with the columns entity,
+    vector, confidence and lower_bound, one row for each entity without a vector, and a manifest.
+
+    The result does not depend on `engine`, on the number of workers or on `memory`, bit for bit.
+
+    Parameters
+    ----------
+    features, vectors, out
+        Paths; `features` and `vectors` may be anything that fsspec opens, such as ``s3://...``.
+    work
+        Folder for the pieces that tasks leave for each other; all workers must see it. The same
+        call with the same folder goes on where an earlier one ended.
+    engine
+        ``None`` or ``"serial"``, this process; ``"processes"``, a pool of processes; ``"dask"``;
+        or any `concurrent.futures.Executor`.
+    workers
+        How many processes, or how many tasks an executor gets at once. By default all cores.
+    scheduler
+        Address of a Dask scheduler. By default a local cluster is started.
+    memory
+        What all tasks and the driver may hold together on one machine, such as ``"4GB"``.
+    recall
+        Share of the true nearest neighbours to find. 1 looks at all pairs. By default all pairs
+        are looked at where that is quick, and 0.95 is asked for elsewhere.
+    overwrite
+        Replace a result that is there.
+    patience
+        Seconds without a finished task after which the job stops and names the task.
+    progress
+        Called with the stage, tasks done, and tasks in all.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> names, rng = [f"item {i}" for i in range(300)], np.random.default_rng(0)
+    >>> latent = rng.normal(size=(300, 3))
+    >>> columns = {f"x{i}": np.tanh(latent @ rng.normal(size=3)) for i in range(6)}
+    >>> pq.write_table(pa.table({"entity": names, **columns}), folder / "items.parquet")
+    >>> known = {"entity": names[:200], "vector": latent[:200].tolist()}
+    >>> pq.write_table(pa.table(known), folder / "known.parquet")
+    >>> result = impute_dataset(folder / "items.parquet", folder / "known.parquet",
+    ...                         folder / "imputed", work=folder / "work", method="paper")
+    >>> result.counts["imputed"], result.recall
+    (100, 1.0)
+    >>> pq.read_table(folder / "imputed").column_names
+    ['entity', 'vector', 'confidence', 'lower_bound']
+    """
+    paths = [os.fspath(each) for each in (features, vectors, out, work)]
+    recall = None if recall is None else checks.number(recall, "recall", low=0.1, high=1.0)
+    checks.number(patience, "patience", low=0, open_low=True)
+    _refuse_unused(reading, how, trust)
+    asked = checked_method(how)
+    n_bytes = bytes_of(memory)
+    job = _Job(paths[0], paths[1], paths[2], paths[3], reading, how, trust, recall, asked)
+    _check_output(Path(job.out), overwrite=overwrite)
+    with plan.locked(Path(job.work)), one_blas_thread():
+        ledger = plan.Ledger(Path(job.work), progress)
+        with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
+            runner = Runner(chosen, patience=patience, progress=ledger)
+            return _mending(lambda: job.run(runner, chosen, n_bytes))
+
+
+def _mending(run: Callable[[], DatasetResult]) -> DatasetResult:
+    """Run a job; where the driver itself meets a damaged piece, discard it and go on from there."""
+    for _ in range(MOST_MENDED):
+        try:
+            return run()
+        except pieces.DamagedPieceError as error:
+            pieces.discard(Path(error.path))
+    return run()
+
+
+def _refuse_unused(reading: Reading, how: Method, trust: Trust) -> None:
+    why = "a job on datasets does not know it"
+    reading.refuse_unused(USED_READING, reading.asked(), why)
+    trust.refuse_unused(USED_TRUST, trust.asked(), why)
+    if how.candidates != "all":
+        raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
+
+
+def _check_output(out: Path, *, overwrite: bool) -> None:
+    if out.is_file():
+        raise InputError(f"{out} is a file. Name a folder to write parts to.")
+    if out.is_dir() and any(out.iterdir()) and not overwrite:
+        raise InputError(
+            f"{out} exists already and is not empty. Allow overwriting it (overwrite=True), or "
+            "choose another name."
+        )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One job: what was asked for."""
+
+    features: str
+    vectors: str
+    out: str
+    work: str
+    reading: Reading
+    how: Method
+    trust: Trust
+    recall: float | None
+    asked: Any
+
+    def run(self, runner: Runner, engine: Engine, memory: int) -> DatasetResult:
+        """Go through the stages; what is done already is not done again."""
+        features = open_dataset(self.features, key=self.reading.key, ignore=self.reading.ignore)
+        is_parquet = _is_parquet(self.vectors)
+        vectors = open_dataset(self.vectors, vector=self.reading.vector) if is_parquet else None
+        inputs = self._inputs(features, vectors)
+        layout = self._layout(features, inputs, memory, engine.n_workers)
+        runner.run(ingest_tasks(layout, features, "features"))
+        if vectors is None:
+            how_read = (self.reading.format, self.reading.member)
+            vectors = converted(runner, layout, self.vectors, *how_read)
+        known, notes = self._known(runner, layout, vectors)
+        budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
+        chosen = choose_method(runner, layout, known, self.how, self.asked, self._recall(layout),
+                               self.trust.level, budget)  # fmt: skip
+        if chosen.verdict is not None and not chosen.verdict.has_signal and not self.how.force:
+            raise NoSignalError(_no_signal(chosen))
+        emission = Emission(
+            chosen.system,
+            chosen.predictor,
+            chosen.trend,
+            chosen.hidden,
+            self.trust.level,
+            self.trust.min_confidence,
+            self.trust.min_bound,
+        )
+        parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
+        result = self._result(runner, engine, layout, known, chosen, parts, notes)
+        self._publish(parts, result, inputs)
+        return result
+
+    def _inputs(self, features: Dataset, vectors: Dataset | None) -> dict[str, Any]:
+        theirs = files_of(self.vectors) if vectors is None else [p.path for p in vectors.parts]
+        return {
+            "features": [hash_of(part.path) for part in features.parts],
+            "vectors": [hash_of(path) for path in theirs],
+        }
+
+    def _layout(
+        self, features: Dataset, inputs: Mapping[str, Any], memory: int, n_workers: int
+    ) -> Layout:
+        n_rows, itemsize = features.n_rows, np.dtype(features.dtype).itemsize
+        if n_rows < 3:
+            raise InputError(f"{self.features} has only {n_rows} rows; at least 3 are needed.")
+        sizes = {
+            "n_rows": n_rows,
+            "n_features": features.n_columns,
+            "dtype": features.dtype,
+            "rows_per_block": rows_in_block(features.n_columns * itemsize),
+            "rows_per_group": rows_in_group(
+                n_rows, features.n_columns, itemsize, task_bytes(memory, n_workers), n_workers
+            ),
+            "n_cells": min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS))),
+        }
+        options = {
+            **{name: getattr(self.reading, name) for name in USED_READING},
+            **self.how.to_dict(),
+            **{name: getattr(self.trust, name) for name in USED_TRUST},
+            "recall": self.recall,
+        }
+        what = {"inputs": inputs, "options": options, "versions": plan.versions()}
+        sizes = plan.adopt_plan(Path(self.work), what, sizes)
+        return Layout(Path(self.work), **sizes)
+
+    def _known(
+        self, runner: Runner, layout: Layout, vectors: Dataset
+    ) -> tuple[Known, tuple[str, ...]]:
+        """Ingest the vectors and align them with the entities."""
+        row_bytes = vectors.n_columns * np.dtype(vectors.dtype).itemsize
+        theirs = replace(
+            layout,
+            n_rows=vectors.n_rows,
+            n_features=vectors.n_columns,
+            dtype=vectors.dtype,
+            rows_per_block=rows_in_block(row_bytes),
+        )
+        runner.run(ingest_tasks(theirs, vectors, "vectors"))
+        known = aligned(runner, layout, theirs)
+        notes = []
+        if layout.n_rows <= ONE_PROCESS_ROWS:
+            notes.append(
+                f"{layout.n_rows:,} entities fit in the memory of one process: vecfill.impute does "
+                "this without a work folder, and compares more methods."
+            )
+        return known, tuple(notes)
+
+    def _recall(self, layout: Layout) -> float | None:
+        """Return the recall to ask for; ``None``: look at all pairs."""
+        if self.recall is not None:
+            return None if self.recall >= 1.0 else self.recall
+        return None if layout.n_rows**2 * layout.n_features <= EXACT_WORK else DEFAULT_RECALL
+
+    def _result(
+        self,
+        runner: Runner,
+        engine: Engine,
+        layout: Layout,
+        known: Known,
+        chosen: Chosen,
+        parts: list[Path],
+        notes: tuple[str, ...],
+    ) -> DatasetResult:
+        verdict = chosen.verdict
+        n_unknown = layout.n_rows - known.n_known
+        n_written = sum(runner.read(pieces.read_table, part).num_rows for part in parts)
+        counts = {
+            "entities": layout.n_rows,
+            "known": known.n_known,
+            "unknown": n_unknown,
+            "imputed": n_written,
+            "abstained": n_unknown - n_written,
+        }
+        if chosen.hidden is None:
+            notes += (
+                f"No confidence: only {known.n_known:,} entities are known, too few to hide some.",
+            )
+        return DatasetResult(
+            self.out,
+            tuple(part.name for part in parts),
+            counts,
+            chosen.predictor.to_dict(),
+            chosen.recall,
+            chosen.coverage,
+            None if chosen.hidden is None else chosen.hidden.scores.means(),
+            () if verdict is None else tuple(
+                {**each.to_dict(), **means}
+                for each, means in zip(verdict.tried, verdict.means, strict=True)
+            ),
+            notes,
+            {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
+        )  # fmt: skip
+
+    def _publish(self, parts: list[Path], result: DatasetResult, inputs: Mapping[str, Any]) -> None:
+        """Copy the parts to the output folder, each whole or not at all, and the manifest last."""
+        out = Path(self.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / MANIFEST).unlink(missing_ok=True)
+        about = []
+        for part in parts:
+            pieces.check(part)
+            with atomic_output(out / part.name, overwrite=True) as file, part.open("rb") as source:
+                shutil.copyfileobj(source, file, 1 << 22)
+            about.append({"name": part.name, **(pieces.piece_about(part) or {})})
+        for stale in out.glob("part-*.parquet"):
+            if stale.name not in result.parts:
+                stale.unlink()
+        options = {each: value for request in (self.reading, self.how, self.trust)
+                   for each, value in request.to_dict().items()}  # fmt: skip
+        manifest = {
+            **provenance(plan.own_version()),
+            "options": {**options, "recall": self.recall},
+            "inputs": inputs,
+            **result.to_dict(),
+            "parts": about,
+            "pieces": plan.ledger_of_pieces(Path(self.work)),
+        }
+        plan.write_json(out / MANIFEST, manifest)
+
+
+def _is_parquet(path: str) -> bool:
+    if "://" in path or Path(path).is_dir():
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}. Name a file of vectors."
+        ) from error
+
+
+def _no_signal(chosen: Chosen) -> str:
+    assert chosen.verdict is not None
+    return (
+        "The features carry no signal about these vectors: hidden known vectors came back no "
+        f"nearer than chance (centred cosine {chosen.verdict.centred_cosine:.3f}, "
+        f"p = {chosen.verdict.p_value:.2g}). Check that names and rows belong together, or use "
+        "other features; force=True imputes all the same."
+    )

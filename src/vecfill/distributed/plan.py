@@ -1,0 +1,190 @@
+"""The work folder: what the job is, who works on it, and how far it is.
+
+``plan.json`` holds the hashes of the inputs, the options and the versions. A folder serves one
+plan: another is refused, and the same one finds what is done. A lock keeps a second driver out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vecfill.distributed.pieces import piece_about
+from vecfill.distributed.tasks import Progress
+from vecfill.errors import InputError
+from vecfill.io.atomic import atomic_output
+from vecfill.provenance import as_json, provenance
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _flock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+else:
+
+    def _flock(descriptor: int) -> None:
+        """Do nothing: there are no such locks there."""
+
+
+PLAN, LOCK, STAGES = "plan.json", "lock", "stages.json"
+
+
+def own_version() -> str:
+    """Return the version of this library; it is loaded by now, and knows us."""
+    return import_module("vecfill").__version__
+
+
+def versions() -> dict[str, Any]:
+    """Return the versions that may decide bits."""
+    made = provenance(own_version())
+    return {"vecfill": made["vecfill"], "python": made["python"], **made["packages"]}
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write plain values as JSON, atomically."""
+    with atomic_output(path, overwrite=True) as file:
+        file.write(as_json(values).encode("ascii") + b"\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds; refuse a damaged one."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path} cannot be read ({error}). Remove the work folder and start again."
+        ) from error
+
+
+@contextlib.contextmanager
+def locked(work: Path) -> Iterator[None]:
+    """Keep a second driver out of the work folder while the block runs."""
+    path = work / LOCK
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except OSError as error:
+        raise InputError(
+            f"{work} cannot be used as a work folder: {error.strerror}. Name another one."
+        ) from error
+    try:
+        if not _try_lock(descriptor):
+            raise InputError(
+                f"{work} is in use by another run ({_holder(path)}). Wait until it ends, or use "
+                "another work folder."
+            )
+        os.truncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        _flock(descriptor)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text() or "unknown"
+    except OSError:
+        return "unknown"
+
+
+def is_locked(work: Path) -> bool:
+    """Tell whether a driver works in a folder."""
+    try:
+        descriptor = os.open(work / LOCK, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def adopt_plan(work: Path, plan: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the plan of a new job, or check that a job begun here is the same one.
+
+    Returns the layout: a job that is resumed keeps the one it began with.
+    """
+    path = work / PLAN
+    plan = json.loads(as_json(plan))
+    if not path.exists():
+        strangers = [each.name for each in work.iterdir() if each.name != LOCK]
+        if strangers:
+            raise InputError(
+                f"{work} holds other files ({strangers[0]}) and no plan. Name an empty or new "
+                "folder as the work folder."
+            )
+        write_json(path, {"plan": plan, "layout": dict(layout)})
+        return dict(layout)
+    begun = read_json(path)
+    for part, wanted in plan.items():
+        found = begun["plan"].get(part)
+        if found != wanted:
+            raise InputError(
+                f"{work} holds a job with {_difference(part, found, wanted)}. Use another work "
+                "folder for this one, or remove that folder."
+            )
+    return begun["layout"]
+
+
+def _difference(part: str, found: Any, wanted: Any) -> str:
+    if part == "options" and isinstance(found, dict):
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                return f"{name}={found.get(name)!r}, not {value!r}"
+    if part == "versions" and isinstance(found, dict):
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                return f"{name} {found.get(name)}, not {value}"
+    return f"other {part}"
+
+
+class Ledger:
+    """Which stages a job has gone through, and how far the present one is."""
+
+    def __init__(self, work: Path, progress: Progress | None) -> None:
+        self.path = work / STAGES
+        self.progress = progress
+        self.stages: dict[str, list[int]] = {}
+
+    def __call__(self, stage: str, n_done: int, n_tasks: int) -> None:
+        """Note how far a stage is; tell who wants to know."""
+        before = self.stages.get(stage)
+        self.stages[stage] = [n_done, n_tasks]
+        # Rewriting it for each of a thousand small tasks would cost more than the tasks.
+        if before is None or n_done == n_tasks or n_done % max(1, n_tasks // 50) == 0:
+            write_json(self.path, self.stages)
+        if self.progress is not None:
+            self.progress(stage, n_done, n_tasks)
+
+
+def ledger_of_pieces(work: Path) -> dict[str, Any]:
+    """Return how many pieces there are, their bytes, and the hash of each."""
+    found = {}
+    root = work / "pieces"
+    for path in sorted(root.rglob("*.sha256")):
+        piece = path.with_name(path.name.removesuffix(".sha256"))
+        about = piece_about(piece)
+        if about is not None:
+            found[piece.relative_to(root).as_posix()] = about
+    return {
+        "n_pieces": len(found),
+        "bytes": sum(about["bytes"] for about in found.values()),
+        "sha256": {name: about["sha256"] for name, about in found.items()},
+    }

@@ -1,0 +1,246 @@
+"""Stage: weights and known columns -> columns of the unknown rows, a slab at a time.
+
+Columns do not depend on each other, so a task takes all weights and a slab of columns, and nothing
+is sent between tasks. How to solve is decided once, on the first slab, for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from vecfill.distributed.alignment import Known
+from vecfill.distributed.layout import WIDTH, Layout, slab_width, solving_bytes
+from vecfill.distributed.partition import Partition
+from vecfill.distributed.pieces import read_array, read_values, write_array, write_values
+from vecfill.distributed.tasks import Runner, Task
+from vecfill.distributed.trend import Sample, Trend
+from vecfill.distributed.weighing import all_weights, key_name
+from vecfill.errors import InputError
+from vecfill.method.engine import row_blocks
+from vecfill.method.propagation import cut_off_rows
+from vecfill.method.solve.system import OrderedParts, UnknownSystem, ordered_parts
+from vecfill.model.predictors.base import TOL
+from vecfill.model.space import WeightsKey
+from vecfill.trust.signals import N_PROBES
+
+ROUGH_TOL = 1e-6
+"""Relative residual for what is only measured: hidden rows and signals."""
+
+N_PROBE_SLABS = N_PROBES // WIDTH
+
+
+@dataclass(frozen=True)
+class System:
+    """The equations of the rows that are not seen, for one setting of the weights."""
+
+    partition: Partition
+    sample: Sample
+    key: WeightsKey
+
+    def piece(self, *names: object) -> Path:
+        """Return the path of a piece of this system."""
+        folder = key_name(self.key).replace(".", "_").replace(", ", "-").replace(" ", "_")
+        return self.sample.piece(self.partition.view.preparation, "system", folder, *names)
+
+    @property
+    def layout(self) -> Layout:
+        """How the data is cut."""
+        return self.partition.view.layout
+
+    @property
+    def known(self) -> Known:
+        """The known rows."""
+        return self.sample.known
+
+    def parts(self) -> OrderedParts:
+        """Return the weights, rows in the order in which they are solved."""
+        matrices = []
+        for name in ("on_known", "on_unknown"):
+            indptr, indices, data = (
+                read_array(self.piece(name, part)) for part in ("indptr", "indices", "data")
+            )
+            shape = tuple(read_values(self.piece(name, "shape.json")))
+            matrices.append(csr_array((data, indices, indptr), shape))
+        return OrderedParts(matrices[0], matrices[1], read_array(self.piece("order")))
+
+    def signals(self) -> np.ndarray:
+        """Return (n_unseen, 3): weight on known rows, largest weight, misfit."""
+        return read_array(self.piece("signals"))
+
+
+_MATRICES = tuple(
+    (matrix, part)
+    for matrix in ("on_known", "on_unknown")
+    for part in ("indptr", "indices", "data", "shape.json")
+)
+
+
+def build(system: System, trend: Trend | None) -> None:
+    """Write the equations, and how they are solved quickest."""
+    rows, weights, misfit = all_weights(system.partition, system.key)
+    layout = system.layout
+    is_seen = np.zeros(layout.n_rows, np.bool_)
+    is_seen[system.known.rows()] = system.sample.is_seen()
+    kept = np.flatnonzero(~is_seen[rows])
+    weights, misfit = csr_array(weights[kept]), misfit[kept]
+    if system.key.weight_floor == 0.0:
+        _refuse_cut_off(weights, rows[kept], is_seen)
+    on_known, on_unknown = _split(weights, is_seen)
+    largest = np.maximum.reduceat(weights.data, weights.indptr[:-1])
+    straight = np.asarray(on_known.sum(axis=1)).ravel()
+    write_array(system.piece("signals"), np.column_stack([straight, largest, misfit]))
+    parts = ordered_parts(on_known, on_unknown)
+    for name, matrix in (("on_known", parts.on_known), ("on_unknown", parts.on_unknown)):
+        for part in ("indptr", "indices", "data"):
+            write_array(system.piece(name, part), getattr(matrix, part))
+        write_values(system.piece(name, "shape.json"), [int(each) for each in matrix.shape])
+    write_array(system.piece("order"), parts.order)
+    columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
+    way = UnknownSystem.of_parts(parts).quickest_way(columns, tol=TOL)
+    about = {"way": way, "n_links": int(weights.nnz), "n_unseen": int(kept.size)}
+    write_values(system.piece("way.json"), about)
+
+
+def _split(weights: csr_array, is_seen: np.ndarray) -> tuple[csr_array, csr_array]:
+    """Return the columns on seen and on other rows, numbered among themselves."""
+    number = np.empty(is_seen.size, np.int32)
+    number[is_seen] = np.arange(is_seen.sum())
+    number[~is_seen] = np.arange((~is_seen).sum())
+    on_seen = is_seen[weights.indices]
+    matrices = []
+    for chosen, n_columns in ((on_seen, is_seen.sum()), (~on_seen, (~is_seen).sum())):
+        ends = np.concatenate([[0], np.cumsum(chosen)])
+        indptr = ends[weights.indptr].astype(weights.indptr.dtype)
+        indices = number[weights.indices[chosen]]
+        shape = (weights.shape[0], int(n_columns))
+        matrices.append(csr_array((weights.data[chosen], indices, indptr), shape))
+    return matrices[0], matrices[1]
+
+
+def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -> None:
+    counts = np.zeros(is_seen.size, np.int64)
+    counts[rows] = np.diff(weights.indptr)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    square = csr_array((weights.data, weights.indices, indptr), (is_seen.size, is_seen.size))
+    found = cut_off_rows(square, is_seen)
+    if found.size:
+        raise InputError(
+            f"{found.size} unknown rows (the first is row {found[0]}) reach no known row through "
+            "positive weights, so nothing determines their vectors. Use weight_floor > 0."
+        )
+
+
+def _known_columns(system: System, kind: str, slab: int, trend: Trend | None) -> np.ndarray:
+    """Return a slab of columns of the seen rows: vectors, residuals, directions or random signs."""
+    known, found = system.known, []
+    is_seen = system.sample.is_seen()
+    centre = lengths = np.empty(0)
+    if kind == "directions":
+        centre, lengths = (read_array(system.sample.piece(name)) for name in ("centre", "lengths"))
+        padded = np.zeros(known.n_slabs * WIDTH)
+        padded[: known.n_dims] = centre
+        centre = padded[slab * WIDTH : (slab + 1) * WIDTH]
+    for block, span in enumerate(known.blocks):
+        if kind == "probes":
+            rng = np.random.default_rng([0, block])
+            signs = rng.choice(np.array([-1, 1], np.int8), size=(span.stop - span.start, N_PROBES))
+            part = signs[:, slab * WIDTH : (slab + 1) * WIDTH].astype(np.float64)
+        else:
+            piece = known.layout.piece("known", "slabs", block)
+            if kind == "residuals":
+                assert trend is not None
+                piece = trend.residuals_piece(block)
+            part = read_array(piece)[slab]
+            if kind == "directions":
+                part = (part - centre) / np.maximum(lengths[span], np.finfo(float).tiny)[:, None]
+        found.append(part[is_seen[span]])
+    columns = np.concatenate(found)
+    n_used = WIDTH if kind == "probes" else min(WIDTH, known.n_dims - slab * WIDTH)
+    return columns[:, :n_used]
+
+
+def solve_slab(
+    system: System, kind: str, slab: int, tol: float, trend: Trend | None, only: np.ndarray | None
+) -> None:
+    """Write a slab of columns of the rows that are not seen, or of `only` some of them.
+
+    Of directions and random signs only the sums of squares are wanted.
+    """
+    way = read_values(system.piece("way.json"))["way"]
+    equations = UnknownSystem.of_parts(system.parts())
+    columns = _known_columns(system, kind, slab, trend)
+    found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, kind))
+    places = np.arange(equations.n_unknown)
+    for some in row_blocks(columns.shape[1], slab_width(equations.n_unknown)):
+        out = found[:, some]
+        equations.solve_known(columns[:, some], out, places, tol=tol, way=way, n_jobs=1)
+    if only is not None:
+        found = found[only]
+    if kind in ("directions", "probes"):
+        found = np.einsum("ij,ij->i", found, found, dtype=np.float64)
+    write_array(slab_piece(system, kind, slab), found)
+
+
+def _dtype(system: System, kind: str) -> str:
+    return system.known.dtype if kind in ("values", "residuals") else "float64"
+
+
+def slab_piece(system: System, kind: str, slab: int) -> Path:
+    """Return the piece of a slab of solved columns."""
+    return system.piece("solved", kind, slab)
+
+
+def n_slabs(system: System, kind: str) -> int:
+    """Return how many slabs there are of a kind."""
+    return N_PROBE_SLABS if kind == "probes" else system.known.n_slabs
+
+
+def built(runner: Runner, system: System, trend: Trend | None) -> None:
+    """Run the first part of the stage: the equations."""
+    names = [system.piece(*names) for names in _MATRICES]
+    others = [system.piece(name) for name in ("order", "signals", "way.json")]
+    arguments = {"system": system, "trend": trend}
+    stage = f"equations {system.sample.variant}"
+    name = f"{system.partition.view.preparation}, {key_name(system.key)}"
+    runner.run([Task(stage, name, build, arguments, (*names, *others))])
+
+
+def solved(
+    runner: Runner,
+    system: System,
+    kinds: dict[str, float],
+    trend: Trend | None,
+    memory: int,
+    only: np.ndarray | None = None,
+) -> None:
+    """Run the second part of the stage: slabs of columns, each kind to its tolerance."""
+    about = runner.read(read_values, system.piece("way.json"))
+    n_bytes = solving_bytes(
+        about["n_unseen"], about["n_links"], system.known.n_known,
+        np.dtype(system.known.dtype).itemsize,
+    )  # fmt: skip
+    if n_bytes > memory:
+        raise InputError(
+            f"Solving a slab of columns holds about {n_bytes / 1e9:.1f} GB, more than memory "
+            f"allows ({memory / 1e9:.1f} GB for tasks). Use a larger machine, or a larger memory=."
+        )
+    stage = f"propagate {system.sample.variant}"
+    runner.run(
+        (
+            Task(
+                stage,
+                f"{system.partition.view.preparation} {kind} {slab}",
+                solve_slab,
+                {"system": system, "kind": kind, "slab": slab, "tol": tol, "trend": trend,
+                 "only": only},
+                (slab_piece(system, kind, slab),),
+            )
+            for kind, tol in kinds.items()
+            for slab in range(n_slabs(system, kind))
+        ),
+        at_once=max(1, memory // n_bytes),
+    )  # fmt: skip

@@ -1,0 +1,191 @@
+"""A task: a function, plain arguments, and the pieces that it leaves.
+
+A task reads pieces and writes pieces, and nothing else, so it can run anywhere the work folder can
+be seen, twice, or again after a crash.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vecfill._blas import one_blas_thread
+from vecfill.distributed import pieces
+from vecfill.distributed.engines import Engine
+from vecfill.errors import VecfillError
+
+Progress = Callable[[str, int, int], None]
+
+RETRIES = 3
+"""How often a task is run again after its worker died."""
+
+
+class TaskError(VecfillError):
+    """A task failed again and again, or never ended; the message names it."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work; `outputs` exist when it is done."""
+
+    stage: str
+    name: str
+    function: Callable[..., None]
+    arguments: dict[str, Any] = field(default_factory=dict)
+    outputs: tuple[Path, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all outputs are there, finished."""
+        return all(pieces.is_whole(path) for path in self.outputs)
+
+    def __str__(self) -> str:
+        return f"{self.stage} {self.name}".strip()
+
+
+def run_task(task: Task) -> None:
+    """Run one task here, with BLAS held to one thread so that bits do not depend on the machine."""
+    with one_blas_thread():
+        task.function(**task.arguments)
+
+
+class Runner:
+    """Runs the tasks of one stage after another, and knows who makes which piece."""
+
+    def __init__(
+        self, engine: Engine, *, patience: float, progress: Progress | None = None
+    ) -> None:
+        self.engine = engine
+        self.patience = patience
+        self.n_run = 0
+        """How many tasks have been run, and not found done."""
+        self._progress = progress
+        self._makers: dict[str, Task] = {}
+        self._named: set[str] = set()
+        self._done: dict[str, int] = {}
+        self._total: dict[str, int] = {}
+
+    def run(self, tasks: Iterable[Task], *, at_once: int | None = None) -> None:
+        """Run the tasks of a stage that are not done; no more than `at_once` at a time."""
+        tasks = list(tasks)
+        new = [task for task in tasks if str(task) not in self._named]
+        self._named.update(str(task) for task in new)
+        for task in tasks:
+            self._makers.update((str(path), task) for path in task.outputs)
+        left = [task for task in tasks if not task.is_done]
+        if new:
+            stage = new[0].stage
+            self._total[stage] = self._total.get(stage, 0) + len(new)
+            self._tell(stage, len(new) - sum(not task.is_done for task in new))
+        if left:
+            most = min(self.engine.n_workers, at_once or self.engine.n_workers)
+            self._run(left, most)
+
+    def read(self, read: Callable[[Path], Any], path: Path) -> Any:
+        """Read a piece here in the driver; one that is damaged is made again first."""
+        try:
+            return read(path)
+        except pieces.DamagedPieceError as error:
+            self._make_again(error)
+            return read(path)
+
+    def _tell(self, stage: str, n_done: int) -> None:
+        """Count tasks as done, and say how far the stage is."""
+        total = self._total[stage]
+        self._done[stage] = min(total, self._done.get(stage, 0) + n_done)
+        if self._progress is not None:
+            self._progress(stage, self._done[stage], total)
+
+    def _run(self, left: Sequence[Task], at_once: int) -> None:
+        waiting, n_failed = deque(left), dict.fromkeys((str(task) for task in left), 0)
+        running: dict[Future[None], Task] = {}
+        suspects: set[str] = set()
+        try:
+            while waiting or running:
+                # After a worker died its task is run alone, so that the next death names it.
+                limit = 1 if suspects else at_once
+                while waiting and len(running) < limit:
+                    task = waiting.popleft()
+                    running[self.engine.submit(run_task, task)] = task
+                done = wait(running, self.patience, FIRST_COMPLETED).done
+                if not done:
+                    self.engine.abandon()
+                    raise TaskError(_stalled([*running.values()], self.patience))
+                for future in done:
+                    task = running.pop(future)
+                    error = future.exception()
+                    if error is None:
+                        suspects.discard(str(task))
+                        self.n_run += 1
+                        self._tell(task.stage, 1)
+                        continue
+                    n_failed[str(task)] += 1
+                    if n_failed[str(task)] > RETRIES or not self._mend(error):
+                        raise _failed(task, error, n_failed[str(task)]) from error
+                    if isinstance(error, BrokenExecutor):
+                        suspects.add(str(task))
+                    waiting.appendleft(task)
+        except BaseException:
+            for future in running:
+                future.cancel()
+            raise
+
+    def _mend(self, error: BaseException) -> bool:
+        """Do what is needed before a task is run again; tell whether that can help."""
+        if isinstance(error, pieces.DamagedPieceError):
+            self._make_again(error)
+            return True
+        if isinstance(error, BrokenExecutor):
+            self.engine.renew()
+            return True
+        if isinstance(error, OSError):
+            return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+        return isinstance(error, MemoryError) or type(error).__name__ == "KilledWorker"
+
+    def _make_again(self, error: pieces.DamagedPieceError) -> None:
+        task = self._makers.get(error.path)
+        if task is None:
+            raise error
+        for path in task.outputs:
+            pieces.discard(path)
+        # What it reads may be damaged too: then that is made again first.
+        try:
+            self.engine.submit(run_task, task).result(self.patience)
+        except pieces.DamagedPieceError as deeper:
+            if deeper.path == error.path:
+                raise
+            self._make_again(deeper)
+            self.engine.submit(run_task, task).result(self.patience)
+
+
+def _stalled(running: Sequence[Task], patience: float) -> str:
+    names = ", ".join(str(task) for task in running[:3])
+    return (
+        f"No task has finished for {patience:g} seconds; running: {names}. Look at the worker that "
+        "runs it. Then run the same command again: it resumes, and what is done stays done. "
+        "patience= sets how long to wait."
+    )
+
+
+def _failed(task: Task, error: BaseException, n_times: int) -> BaseException:
+    """Return the error to raise for a task that failed for good."""
+    if isinstance(error, VecfillError) and not isinstance(error, pieces.DamagedPieceError):
+        return error
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, MemoryError):
+        advice = "It ran out of memory: lower memory=, or use fewer workers."
+    elif isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+        advice = "Its worker died, most likely for want of memory: lower memory= or use fewer "
+        advice += "workers."
+    else:
+        advice = "Remove the cause."
+    times = f" ({n_times} times)" if n_times > 1 else ""
+    return TaskError(
+        f"The task '{task}' failed{times}: {type(error).__name__}: {said}. {advice} Then run the "
+        "same command again: it resumes, and what is done stays done."
+    )

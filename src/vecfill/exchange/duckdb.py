@@ -1,0 +1,129 @@
+"""DuckDB: fill the missing vectors of a table in one transaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from vecfill.errors import InputError
+from vecfill.exchange.extras import library
+from vecfill.exchange.stores import (
+    Filled,
+    NewCells,
+    StoreOptions,
+    fill_store,
+    quoted,
+    quoted_table,
+    refuse_changed,
+)
+from vecfill.inputs.files import Progress, quiet
+from vecfill.inputs.table_filling import vector_cells
+from vecfill.requests import Method, Reading, Trust, takes
+
+_VIEW = "vecfill_new_vectors"
+
+
+@takes(reading=Reading, how=Method, trust=Trust)
+def fill_duckdb(
+    connection: Any,
+    table: str,
+    *,
+    confidence: str | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    reading: Reading,
+    how: Method,
+    trust: Trust,
+) -> Filled:
+    """Fill the null vectors of a DuckDB table, in one transaction.
+
+    `connection` is that of `duckdb.connect`, without an open transaction, or the path of a database
+    file. `key` and `vector` name columns; vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``.
+    The other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
+    touched, so a second run finds nothing to do.
+
+    `confidence` names a column for the confidence of each new vector, which is added if need be.
+    Later runs do not learn from rows that have a confidence.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> _ = connection.sql("CREATE TABLE items (id INTEGER, wave DOUBLE, hue FLOAT[])")
+    >>> rows = "(1, 680, [1.0]), (2, 610, [2.0]), (3, 580, [3.0]), (4, 595, NULL)"
+    >>> _ = connection.sql(f"INSERT INTO items VALUES {rows}")
+    >>> fill_duckdb(connection, "items", key="id", vector="hue", method="paper").keys
+    (4,)
+    >>> connection.sql("SELECT count(*) FROM items WHERE hue IS NULL").fetchall()
+    [(0,)]
+    """
+    options = StoreOptions(confidence, n_jobs, progress or quiet)
+    with _opened(connection) as opened:
+        store = _DuckDB(opened, table, str(reading.key), str(reading.vector), confidence)
+        return fill_store(store, (reading, how, trust), options)
+
+
+@contextmanager
+def _opened(connection: Any) -> Iterator[Any]:
+    """Yield a connection; one that we opened is closed again."""
+    duckdb = library("duckdb", extra="duckdb")
+    if not isinstance(connection, str | os.PathLike):
+        yield connection
+        return
+    with duckdb.connect(os.fspath(connection)) as opened:
+        yield opened
+
+
+@dataclass(frozen=True)
+class _DuckDB:
+    connection: Any
+    table: str
+    key: str
+    vector: str
+    confidence: str | None
+
+    def read(self) -> pa.Table:
+        found = self.connection.sql(f"SELECT * FROM {quoted_table(self.table)}")
+        return found.to_arrow_table()
+
+    def write(self, cells: NewCells) -> None:
+        connection, table = self.connection, quoted_table(self.table)
+        key, vector = quoted(self.key), quoted(self.vector)
+        lists = vector_cells(cells.vectors, pa.list_(pa.from_numpy_dtype(cells.vectors.dtype)))
+        columns: dict[str, Any] = {"key": cells.keys, "vector": lists}
+        changes = f"{vector} = new.vector"
+        if cells.confidence is not None:
+            columns["sure"] = pa.array(cells.confidence, from_pandas=True)
+            changes += f", {quoted(str(self.confidence))} = new.sure"
+        self._begin()
+        try:
+            if cells.confidence is not None:
+                name = quoted(str(self.confidence))
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {name} DOUBLE")
+            connection.register(_VIEW, pa.table(columns))
+            found = connection.execute(
+                f"UPDATE {table} AS old SET {changes} FROM {_VIEW} AS new "
+                f"WHERE old.{key} = new.key AND old.{vector} IS NULL"
+            )
+            refuse_changed(found.fetchone()[0], len(cells), self.table)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        finally:
+            connection.unregister(_VIEW)
+
+    def _begin(self) -> None:
+        duckdb = library("duckdb", extra="duckdb")
+        try:
+            self.connection.execute("BEGIN TRANSACTION")
+        except duckdb.TransactionException as error:
+            raise InputError(
+                "the connection has a transaction open, and the vectors need one of their own. "
+                "Commit it or roll it back first."
+            ) from error

@@ -1,0 +1,288 @@
+"""Terms and what describes them -> rows for new tokens, with confidence and reasons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vecfill import checks
+from vecfill.errors import InputError
+from vecfill.exchange.huggingface.folder import ModelFolder
+from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, word_pieces
+from vecfill.inputs.domain import as_domain
+from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
+from vecfill.inputs.frames import frame_of, keyed
+from vecfill.inputs.names import match_names
+from vecfill.inputs.prepared import Domain
+from vecfill.inputs.sources import are_sources
+from vecfill.io import iter_words, read_embedding
+from vecfill.io.names import read_names
+from vecfill.requests import DOMAIN_OPTIONS, Method, Reading, Trust, takes
+from vecfill.result import Result
+from vecfill.run import impute
+
+PIECES = "pieces"
+"""The source that is made of a model's own word pieces."""
+OF_TABLES = (*DOMAIN_OPTIONS, "match", "aliases")
+OF_VECTORS = ("kind", "standardize", "match", "aliases", "format", "member")
+"""Options that say how a table, and a file of word vectors, is read."""
+_NOT_COVERED = "is not described by any source"
+
+
+@dataclass(frozen=True)
+class TokenImputation:
+    """Rows for new tokens: of the input table, of an untied head, and terms that get none."""
+
+    result: Result
+    """Rows of the input table, with confidence and reasons."""
+    head: Result | None = field(default=None, repr=False)
+    """Rows of the output table, if it has rows of its own."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Terms that get no row, and why."""
+
+
+@takes(reading=Reading, how=Method, trust=Trust)
+def impute_tokens(
+    folder: str | os.PathLike[str],
+    terms: Iterable[str] | str | os.PathLike[str],
+    source: Any,
+    *,
+    head: str = "auto",
+    tensor: str | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    reading: Reading,
+    how: Method,
+    trust: Trust,
+) -> TokenImputation:
+    """Return rows for terms that a language model splits into pieces, ready for `add_tokens`.
+
+    The model's whole words that a source describes too teach how descriptions and rows go together.
+    An output table that is not tied to the input table is imputed in its own space.
+
+    Parameters
+    ----------
+    folder
+        The model: a folder of transformers, model2vec or sentence-transformers.
+    terms
+        What to give one token each: a list, a text file of a term a line, or a table whose first
+        column holds them. A term that is one token already is skipped.
+    source
+        What describes terms and words: a file of word vectors such as GloVe, a table, an
+        `Embedding`; ``"pieces"`` for the pieces that the model splits them into; or a mapping from
+        name to source, for several of them.
+    head
+        ``"auto"`` imputes an output table that is not tied to the input table in its own space;
+        ``"mean"`` leaves it out, so that `add_tokens` takes the mean row there.
+    tensor
+        Name of the input table, if it is not a usual one.
+
+    Examples
+    --------
+    >>> from vecfill.exchange.huggingface.example import WORDS, write_small_model
+    >>> folder = write_small_model()
+    >>> metals = {word: [i, i * i] for i, word in enumerate([*WORDS, "radon", "white gold"])}
+    >>> found = impute_tokens(folder, ["Radon", "white gold", "iron"], metals, force=True)
+    >>> found.result.embedding
+    Embedding(2 words, 4 dims, float32: 'Radon', 'white gold')
+    >>> found.skipped
+    {'iron': 'is one token already'}
+    """
+    sources = _named(source)
+    _refuse_unused(reading, sources.values())
+    tell = progress or quiet
+    tell("Reading the model", 0, 0)
+    model = ModelFolder(folder, tensor=tensor)
+    _check_head(model, head)
+    usable, skipped = _usable(model, read_terms(terms))
+    tell("Reading sources", 0, 0)
+    domains = {
+        name: _domain(model, each, usable, reading, tensor) for name, each in sources.items()
+    }
+    entities = {name: set(each.entities) for name, each in domains.items()}
+    covered = set().union(*entities.values())
+    skipped |= {term: _NOT_COVERED for term in usable if term not in covered}
+    if covered.isdisjoint(usable):
+        raise InputError(_about_nothing(skipped))
+    options = {name: getattr(how, name) for name in how.asked()}
+    options |= {name: getattr(trust, name) for name in trust.asked()}
+    options |= {"match": "exact", "n_jobs": n_jobs, "progress": progress}
+    described = next(iter(domains.values())) if len(domains) == 1 else domains
+    result = impute(described, model.embedding(model.tables.inputs[0]), **options)
+    # Confidence is judged by the input table; a term that is added needs a row in the head too.
+    options |= {"min_confidence": None, "min_bound": None}
+    wanted = model.tables.heads[:1] if head == "auto" else ()
+    heads = [impute(described, model.embedding(each), **options) for each in wanted]
+    skipped |= {term: _why_left_out(term, result, entities) for term in result.abstained}
+    result, without = _with_rows_in(result, heads)
+    skipped |= dict.fromkeys(without, "is described by no source that helps the output table")
+    return TokenImputation(result, heads[0] if heads else None, skipped)
+
+
+def _why_left_out(term: str, result: Result, entities: Mapping[str, set[str]]) -> str:
+    """Return why a term that a source describes was given no row."""
+    helpful = [each.name for each in result.sources if each.is_kept]
+    # What is not in `entities` was added by `impute`, such as names, and describes all terms.
+    if helpful and all(name in entities and term not in entities[name] for name in helpful):
+        return "is described only by sources that were dropped"
+    return "has too little confidence"
+
+
+def _with_rows_in(result: Result, heads: Sequence[Result]) -> tuple[Result, list[str]]:
+    """Return a result without terms that an output table has no row for, and those terms."""
+    without = [
+        term for term in result.embedding.words if any(term not in each.embedding for each in heads)
+    ]
+    if not without:
+        return result, without
+    has_all = ~np.isin(np.array(result.alignment.unknown, dtype=object), without)
+    return replace(result, is_kept=result.is_kept & has_all), without
+
+
+def _check_head(model: ModelFolder, head: str) -> None:
+    checks.one_of(head, "head", ("auto", "mean"))
+    if head == "mean" and not model.tables.heads:
+        raise InputError(
+            f"head='mean' cannot be used here: {model.path} has no output table with rows of its "
+            "own. Leave it out."
+        )
+
+
+def read_terms(terms: Iterable[str] | str | os.PathLike[str]) -> list[str]:
+    """Return terms from a list, a text file of a term a line, or the first column of a table.
+
+    Examples
+    --------
+    >>> read_terms(["fort  worth", "thulium", "thulium"])
+    ['fort worth', 'thulium']
+    """
+    if isinstance(terms, str | os.PathLike):
+        path = Path(terms)
+        if path.suffix.lower() in (".txt", ""):
+            found = read_names(path)
+        else:
+            frame = frame_of(path)
+            assert frame is not None
+            found, _ = keyed(frame, None)
+    else:
+        found = list(terms)
+    clean = dict.fromkeys(" ".join(term.split()) for term in found)
+    return [term for term in clean if term]
+
+
+def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the terms that can become tokens, and why the others cannot."""
+    if not terms:
+        raise InputError("There are no terms. Pass at least one.")
+    usable: list[str] = []
+    skipped: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    for term in terms:
+        problem = model.tokenizer.problem_with(term)
+        token = model.tokenizer.token_of(term)
+        if problem is None and token in seen:
+            problem = f"is the same to the tokenizer as {seen[token]!r}"
+        if problem is None and not term.isprintable():
+            problem = "has characters that cannot be shown"
+        if problem is None:
+            seen[token] = term
+            usable.append(term)
+        else:
+            skipped[term] = problem
+    if not usable:
+        raise InputError(_about_nothing(skipped))
+    return usable, skipped
+
+
+def _about_nothing(skipped: Mapping[str, str]) -> str:
+    term, why = next(iter(skipped.items()))
+    return (
+        f"None of the {len(skipped)} terms can be given a token; for example, {term!r} {why}. "
+        "Check the spelling of terms and of the source's names, or use the source 'pieces'."
+    )
+
+
+def _named(source: Any) -> dict[str, Any]:
+    """Return sources by name; a mapping from entity to vector is one source, not several."""
+    if isinstance(source, str) or not are_sources(source):
+        return {"source": source}
+    if isinstance(source, Mapping):
+        return dict(source)
+    return {f"source {number}": each for number, each in enumerate(source, start=1)}
+
+
+def _is_file_of_vectors(source: Any, reading: Reading) -> bool:
+    is_path = isinstance(source, str | os.PathLike) and source != PIECES
+    return is_path and (reading.kind == "embedding" or holds_vectors(Path(source)))
+
+
+def _refuse_unused(reading: Reading, sources: Iterable[Any]) -> None:
+    """Refuse options that no source has a use for."""
+    used: set[str] = set()
+    why: list[str] = []
+    for each in sources:
+        if isinstance(each, str) and each == PIECES:
+            why.append("word pieces are not read from a file")
+        elif _is_file_of_vectors(each, reading):
+            used.update(OF_VECTORS)
+            why.append(f"{each} is a file of word vectors")
+        else:
+            used.update(OF_TABLES)
+            what = each if isinstance(each, str | os.PathLike) else "the source"
+            why.append(f"{what} is not a file of word vectors")
+    among = {each.name for each in fields(Reading)}
+    of_words = among.difference(OF_TABLES, OF_VECTORS)
+    reading.refuse_unused((), of_words, "tokens have no use for it")
+    reading.refuse_unused(used, among, " and ".join(why))
+
+
+def _domain(
+    model: ModelFolder, source: Any, terms: list[str], reading: Reading, tensor: str | None
+) -> Domain:
+    """Return what a source says about the terms and about whole words of the model."""
+    if isinstance(source, str) and source == PIECES:
+        return word_pieces(model.path, terms, tensor=tensor)
+    if _is_file_of_vectors(source, reading):
+        batches = iter_words(source, format=reading.format, member=reading.member)
+        found = _places(model, terms, [word for batch in batches for word in batch], reading)
+        wanted = dict.fromkeys(found.values())
+        vectors = read_embedding(source, words=wanted, format=reading.format, member=reading.member)
+        domain = as_domain(vectors, standardize=reading.standardize)
+        return _renamed(replace(domain, notes=vectors.notes), found)
+    domain = read_domain(source, reading)
+    return _renamed(domain, _places(model, terms, domain.entities, reading))
+
+
+def _places(
+    model: ModelFolder, terms: list[str], names: Sequence[str], reading: Reading
+) -> dict[str, str]:
+    """Return the name in a source of each term and of each whole word that it has."""
+    whole = [
+        word
+        for word in model.tokenizer.whole_words
+        if len(word) >= FEWEST_LETTERS and any(char.isalpha() for char in word)
+    ]
+    # Words are common and short: a loose match would take "us" for the name "U.S.".
+    found = match_names(whole, names, level="case").words
+    level = reading.match
+    asked = match_names(terms, names, level=level, aliases=reading.aliases).words
+    return {**found, **asked}
+
+
+def _renamed(domain: Domain, found: Mapping[str, str]) -> Domain:
+    """Return the rows of a domain that were found, under the names of terms and words."""
+    rows = {entity: row for row, entity in enumerate(domain.entities)}
+    places = np.array([rows[name] for name in found.values()], np.int64)
+    vectors = domain.vectors[places]
+    if domain.kind == "distances":
+        vectors = vectors[:, places]
+    columns = tuple(found) if domain.kind == "distances" else domain.columns
+    parts = None if domain.components is None else domain.components[places]
+    return replace(
+        domain, entities=tuple(found), vectors=vectors, columns=columns, components=parts
+    )

@@ -1,0 +1,234 @@
+"""Proof that a model folder with new tokens is the original in everything else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
+from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
+from vecfill.exchange.huggingface.writing import files_of, is_stale
+
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class ModelVerification:
+    """Whether a folder differs from the original by added tokens only, and what was added."""
+
+    ok: bool
+    n_identical: int
+    """Tensors with the same bytes."""
+    n_grown: int
+    """Tensors with the same bytes in every known row, and more rows."""
+    added: dict[str, int]
+    """New tokens and their ids."""
+    n_files: int
+    """Other files with the same bytes."""
+    not_copied: tuple[str, ...]
+    """Copies of the weights in other formats, which the new folder lacks."""
+    difference: str | None = None
+    """Where the folders first differ in anything else."""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_identical:,} tensors unchanged, {self.n_grown:,} with rows added",
+            f"{self.n_files:,} other files unchanged, {len(self.added):,} tokens added",
+        ]
+        lines += [f"+ {token} ({row})" for token, row in self.added.items()]
+        lines += [f"not copied: {name}" for name in self.not_copied]
+        return "\n".join(lines)
+
+
+class _DifferenceError(Exception):
+    """The folders differ in something that adding tokens does not change."""
+
+
+def verify_model(
+    original: str | os.PathLike[str],
+    enriched: str | os.PathLike[str],
+    *,
+    tensor: str | None = None,
+) -> ModelVerification:
+    """Compare a model folder with the one that `add_tokens` made of it.
+
+    Every tensor must have the same bytes, but for rows of new tokens, which must be finite. The
+    tokenizer must differ by added tokens with the next free ids, the configuration by its number
+    of rows, and every other file not at all. Nothing of it trusts what the new folder says.
+
+    Examples
+    --------
+    >>> from vecfill.exchange.huggingface.adding import add_tokens
+    >>> from vecfill.exchange.huggingface.example import write_small_model
+    >>> folder = write_small_model()
+    >>> new = folder.parent / "new"
+    >>> _ = add_tokens(folder, {"radon": [0.1, 0.2, 0.3, 0.4]}, new)
+    >>> print(verify_model(folder, new))
+    1 tensors unchanged, 1 with rows added
+    0 other files unchanged, 1 tokens added
+    + radon (12)
+    """
+    old = ModelFolder(original, tensor=tensor)
+    new = ModelFolder(enriched, tensor=tensor)
+    added: dict[str, int] = {}
+    n_grown = n_files = 0
+    stale = tuple(
+        path.relative_to(old.path).as_posix() for path in files_of(old.path) if is_stale(path, old)
+    )
+    difference = None
+    try:
+        added = _added(old, new)
+        n_grown = _compare_tensors(old, new, len(added))
+        _compare_settings(old, new, added)
+        n_files = _compare_files(old, new)
+    except _DifferenceError as found:
+        difference = str(found)
+    n_identical = len(old.weights.tensors) - n_grown if difference is None else 0
+    is_same = difference is None
+    return ModelVerification(is_same, n_identical, n_grown, added, n_files, stale, difference)
+
+
+def _added(old: ModelFolder, new: ModelFolder) -> dict[str, int]:
+    before, after = old.tokenizer, new.tokenizer
+    n_old = len(before.added)
+    if after.added[:n_old] != before.added:
+        raise _DifferenceError(f"{new.home / TOKENIZER} has other added tokens than the original.")
+    entries = after.added[n_old:]
+    if before.extended(entries) != after.spec:
+        raise _DifferenceError(f"{new.home / TOKENIZER} differs by more than added tokens.")
+    expected = list(range(before.next_id, before.next_id + len(entries)))
+    if [each["id"] for each in entries] != expected:
+        raise _DifferenceError(f"{new.home / TOKENIZER}: new tokens do not have the next free ids.")
+    for each in entries:
+        if not each.get("single_word") or each.get("special"):
+            raise _DifferenceError(
+                f"{new.home / TOKENIZER}: the new token {each['content']!r} is not limited to "
+                "whole words, so other texts may change."
+            )
+    return {each["content"]: each["id"] for each in entries}
+
+
+def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
+    """Compare all tensors; return how many have more rows or other rows past the vocabulary."""
+    if old.weights.tensors.keys() != new.weights.tensors.keys():
+        names = old.weights.tensors.keys() ^ new.weights.tensors.keys()
+        raise _DifferenceError(f"the tensor {min(names)!r} is in one of the folders only.")
+    if old.weights.metadata != new.weights.metadata:
+        raise _DifferenceError("files of weights have other names or other metadata.")
+    tables = {each.name for each in old.tables.all} if n_added else set()
+    for name, before in old.weights.tensors.items():
+        after = new.weights.tensors[name]
+        if (before.dtype, before.file.name) != (after.dtype, after.file.name):
+            raise _DifferenceError(f"the tensor {name!r} has another type or is in another file.")
+        if name in tables:
+            _compare_rows(before, after, old.tokenizer.next_id, n_added)
+        elif not before.equals(after):
+            raise _DifferenceError(f"the tensor {name!r} is not the same.")
+    index = new.weights.index
+    if index is not None and index["metadata"]["total_size"] != new.weights.n_bytes:
+        raise _DifferenceError(f"{new.home / INDEX}: total_size is wrong.")
+    return len(tables)
+
+
+def _compare_rows(before: StoredTensor, after: StoredTensor, first: int, n_added: int) -> None:
+    n_rows = max(before.n_rows, first + n_added)
+    old = before.shape
+    shape = (*old[:-1], n_rows) if before.is_bias else (n_rows, *old[1:])
+    if after.shape != shape:
+        raise _DifferenceError(
+            f"the tensor {before.name!r} has shape {after.shape}; {shape} is expected."
+        )
+    start, end = first * before.row_bytes, (first + n_added) * before.row_bytes
+    known = [(before.blocks(0, start), after.blocks(0, start))]
+    if end < before.n_bytes:
+        known.append((before.blocks(end), after.blocks(end)))
+    if not all(_are_same(*pair) for pair in known):
+        raise _DifferenceError(f"rows of known tokens in {before.name!r} are not the same.")
+    if not np.isfinite(after.rows(np.arange(first, first + n_added))).all():
+        raise _DifferenceError(f"rows of new tokens in {before.name!r} are not finite.")
+
+
+def _are_same(one: Iterator[bytes], other: Iterator[bytes]) -> bool:
+    return all(a == b for a, b in zip_longest(one, other))
+
+
+def _compare_settings(old: ModelFolder, new: ModelFolder, added: dict[str, int]) -> None:
+    """Compare JSON files that speak of tokens, the new ones taken out."""
+    n_old, n_new = old.tables.n_rows, max(old.tables.n_rows, old.tokenizer.next_id + len(added))
+    if _sizes_back(new.config, n_new, n_old) != old.config:
+        raise _DifferenceError(f"{new.home / 'config.json'} differs by more than the vocab_size.")
+    for name, without in (
+        ("tokenizer_config.json", _without_decoder),
+        ("added_tokens.json", _without_tokens),
+    ):
+        before, after = old.home / name, new.home / name
+        if before.exists() != after.exists():
+            raise _DifferenceError(f"{name} is in one of the folders only.")
+        if before.exists():
+            contents = read_json(before, dict), read_json(after, dict)
+            if without(contents[1], contents[0], added) != contents[0]:
+                raise _DifferenceError(f"{after} differs by more than added tokens.")
+    if old.weights.index is not None and new.weights.index is not None:
+        places = (old.weights.index["weight_map"], new.weights.index["weight_map"])
+        if places[0] != places[1]:
+            raise _DifferenceError(f"{new.home / INDEX} has tensors in other files.")
+
+
+def _sizes_back(part: Any, n_new: int, n_old: int) -> Any:
+    if not isinstance(part, dict):
+        return part
+    back = {name: _sizes_back(value, n_new, n_old) for name, value in part.items()}
+    return back | {"vocab_size": n_old} if part.get("vocab_size") == n_new else back
+
+
+def _without_decoder(
+    content: dict[str, Any], original: dict[str, Any], added: dict[str, int]
+) -> dict[str, Any]:
+    if "added_tokens_decoder" not in original:
+        return {name: value for name, value in content.items() if name != "added_tokens_decoder"}
+    new = {str(row) for row in added.values()}
+    listed = content.get("added_tokens_decoder", {})
+    kept = {row: token for row, token in listed.items() if row not in new}
+    return content | {"added_tokens_decoder": kept}
+
+
+def _without_tokens(
+    content: dict[str, Any], original: dict[str, Any], added: dict[str, int]
+) -> dict[str, Any]:
+    del original
+    return {token: row for token, row in content.items() if added.get(token) != row}
+
+
+def _compare_files(old: ModelFolder, new: ModelFolder) -> int:
+    """Compare every other file byte for byte; return how many there are."""
+    seen = {*old.weights.files}
+    seen |= {
+        old.home / name
+        for name in (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tokens.json")
+    }
+    others = [each for each in files_of(old.path) if each not in seen and not is_stale(each, old)]
+    expected = {each.relative_to(old.path) for each in [*others, *seen] if each.exists()}
+    found = {each.relative_to(new.path) for each in files_of(new.path)}
+    if expected != found:
+        name = min(expected ^ found, key=str)
+        raise _DifferenceError(f"the file {name} is in one of the folders only.")
+    for path in others:
+        if not _same_bytes(path, new.path / path.relative_to(old.path)):
+            raise _DifferenceError(f"the file {path.relative_to(old.path)} is not the same.")
+    return len(others)
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    with one.open("rb") as first, other.open("rb") as second:
+        while True:
+            block = first.read(_BLOCK)
+            if block != second.read(_BLOCK):
+                return False
+            if not block:
+                return True

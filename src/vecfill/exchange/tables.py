@@ -1,0 +1,44 @@
+"""Known and imputed vectors -> a pandas table, with a column of vectors or one per dimension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vecfill import checks
+from vecfill.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LAYOUTS = ("list", "columns")
+
+
+def to_pandas(result: Result, *, layout: str = "list") -> pd.DataFrame:
+    """Return a row for each known and imputed entity: vector, confidence, lower bound.
+
+    With ``layout="list"`` the vectors are arrays in the column ``vector``. With
+    ``layout="columns"`` each dimension has a column, ``0`` and so on, and there are no others;
+    `vecfill.impute` takes such a table as an embedding.
+
+    Examples
+    --------
+    >>> from vecfill import impute
+    >>> rng = np.random.default_rng(0)
+    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
+    >>> known = {name: place @ np.eye(2, 3) for name, place in list(places.items())[:50]}
+    >>> result = impute(places, known)
+    >>> to_pandas(result).columns.tolist()
+    ['is_imputed', 'confidence', 'lower_bound', 'vector']
+    >>> to_pandas(result, layout="columns").shape
+    (60, 3)
+    """
+    checks.one_of(layout, "layout", LAYOUTS)
+    table = result.to_pandas()
+    if layout == "list":
+        return table
+    vectors = np.array(result.enriched.vectors)
+    return type(table)(
+        vectors, index=table.index, columns=[str(i) for i in range(vectors.shape[1])]
+    )

@@ -1,0 +1,117 @@
+"""What an embedding adds to a description: sources read by its word vectors, and names.
+
+A table describes entities by itself. A text can also be read by the vectors of its words, and a
+name by what the vocabulary teaches about spelling. Both need the embedding, so they are read when
+it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vecfill.embedding import Embedding
+from vecfill.errors import InputError
+from vecfill.inputs.parts import parts_domain
+from vecfill.inputs.prepared import Domain
+from vecfill.inputs.siblings import kinds_of_names
+from vecfill.inputs.sources import JointDomain, LateSource, Source, joint
+from vecfill.inputs.spelling import FEWEST_WORDS, names_domain, rows_of_others, spelling_domain
+
+TABLE, NAMES = "table", "names"
+"""What a single table, and the names, are called beside other sources."""
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done, how much of it is done, and how much there is."""
+
+
+def described(
+    domain: Domain,
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    *,
+    names: str | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Domain:
+    """Return a domain with everything that the embedding can add to it.
+
+    `vocabulary` has the words and vectors of the whole embedding, `words` the word of each known
+    entity. `names` is a mode; ``None`` is ``"auto"`` if the vocabulary has many words besides those
+    of the entities, and ``"off"`` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Domain(("Fort Worth", "Oslo"), np.eye(2), ("x", "y"))
+    >>> base = Embedding(["fort", "worth", "oslo"], np.eye(3))
+    >>> described(table, base, {"Oslo": "oslo"}, names="parts")
+    JointDomain(2 entities, 2 sources: table, names)
+    """
+    sources = [_resolved(each, vocabulary, words, progress) for each in _sources(domain)]
+    if progress is not None and names != "off" and vocabulary is not None:
+        progress("Reading names", 0, 0)
+    of_names = _names_source(domain.entities, vocabulary, words, names, cache)
+    if of_names is not None:
+        sources.append(Source(NAMES, (of_names,)))
+    if len(sources) == 1 and not isinstance(domain, JointDomain):
+        return domain
+    found = joint(sources)
+    if of_names is None or vocabulary is None:
+        return found
+    return replace(found, kinds=kinds_of_names(found.entities, vocabulary.words))
+
+
+def needs_vocabulary(domain: Domain, names: str | None) -> bool:
+    """Tell whether the whole embedding must be read to describe the entities."""
+    return names != "off" or any(each.late is not None for each in _sources(domain))
+
+
+def _sources(domain: Domain) -> list[Source]:
+    if isinstance(domain, JointDomain):
+        return list(domain.sources)
+    return [Source(TABLE, (domain,))]
+
+
+def _resolved(
+    source: Source,
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    progress: Progress | None,
+) -> Source:
+    """Return a source with all its variants."""
+    if source.late is None:
+        return source
+    late: LateSource = source.late
+    try:
+        return Source(source.name, late.variants(vocabulary, words=words, progress=progress))
+    except InputError as error:
+        raise InputError(f"source {source.name!r}: {error}") from error
+
+
+def _names_source(
+    entities: tuple[str, ...],
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    mode: str | None,
+    cache: Path | None,
+) -> Domain | None:
+    """Return what the names say, or ``None`` if they are not to be asked or say nothing."""
+    if mode == "off" or vocabulary is None:
+        return None
+    if mode is None and len(vocabulary) < FEWEST_WORDS + len(words):
+        return None
+    if mode is None and len(rows_of_others(entities, words, vocabulary)) < FEWEST_WORDS:
+        return None
+    if mode == "parts":
+        found = parts_domain(entities, words, vocabulary)
+    elif mode == "spelling":
+        found = spelling_domain(entities, words, vocabulary, names_cache=cache)
+    else:
+        try:
+            found = names_domain(entities, words, vocabulary, names_cache=cache)
+        except InputError:  # Names that cannot be compared say nothing, and nobody asked for more.
+            return None
+    return found if len(found) else None

@@ -1,0 +1,172 @@
+"""Objects <-> JSON and named arrays, for the few classes that a caller allows.
+
+Nothing is executed that is not in the caller's list of classes: a file can name a class, but not
+bring one along. What does not fit is refused by place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from vecfill.errors import FormatError, VecfillError
+
+_STORED = {"f8", "f4", "f2", "i8", "i4", "u1"}
+"""Types that the file has; others are stored as whole numbers of the same size."""
+
+_MOST_NESTED = 60
+
+
+class Packer:
+    """Takes objects apart; `arrays` has what is not JSON.
+
+    Examples
+    --------
+    >>> packer = Packer()
+    >>> packer.pack({"x": (1, np.zeros(2))}, "row")
+    {'#': 'dict', 'items': [['x', {'#': 'tuple', 'items': [1, {'#': 'array', 'name': 'row.x.1',
+    'dtype': '<f8'}]}]]}
+    >>> packer.arrays["row.x.1"]
+    array([0., 0.])
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def pack(self, value: Any, place: str) -> Any:
+        """Return a value as JSON; `place` names the arrays in it."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"#": "float", "is": str(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(value, place)
+        if issparse(value):
+            parts = (value.data, value.indices, value.indptr)
+            named = zip(("data", "indices", "indptr"), parts, strict=True)
+            packed = {name: self.pack(each, f"{place}.{name}") for name, each in named}
+            return {"#": "csr", "shape": list(value.shape), **packed}
+        if isinstance(value, list | tuple):
+            items = [self.pack(each, f"{place}.{n}") for n, each in enumerate(value)]
+            return {"#": type(value).__name__, "items": items}
+        if isinstance(value, Mapping):
+            items = [[str(key), self.pack(value[key], f"{place}.{key}")] for key in value]
+            return {"#": "dict", "items": items}
+        assert is_dataclass(value), f"{type(value).__name__} cannot be saved"
+        name = type(value).__name__
+        return {"#": "object", "class": name, "fields": self._fields(value, place)}
+
+    def _fields(self, value: Any, place: str) -> dict[str, Any]:
+        return {
+            each.name: self.pack(getattr(value, each.name), f"{place}.{each.name}")
+            for each in fields(value)
+            if each.init and not each.name.startswith("_")
+        }
+
+    def _array(self, value: np.ndarray, place: str) -> dict[str, Any]:
+        kind = value.dtype.str
+        if kind[1:] not in _STORED:
+            assert value.dtype.kind in "biu", f"{place}: arrays of {value.dtype} cannot be saved"
+            value = value.view({1: np.uint8, 4: np.int32, 8: np.int64}[value.dtype.itemsize])
+        assert place not in self.arrays
+        self.arrays[place] = value
+        return {"#": "array", "name": place, "dtype": kind}
+
+
+class Unpacker:
+    """Puts objects together again; `array` gives an array by name.
+
+    Examples
+    --------
+    >>> packed = {"#": "tuple", "items": [1, {"#": "array", "name": "x", "dtype": "<f8"}]}
+    >>> Unpacker({}, {"x": np.zeros(2)}.__getitem__).unpack(packed)
+    (1, array([0., 0.]))
+    """
+
+    def __init__(
+        self, classes: Mapping[str, type], array: Callable[[str], np.ndarray], label: str = "it"
+    ) -> None:
+        self.classes = classes
+        self.array = array
+        self.label = label
+
+    def unpack(self, packed: Any, place: str = "the model", depth: int = 0) -> Any:
+        """Return the value, or refuse with the place at which something does not fit."""
+        if depth > _MOST_NESTED:
+            raise self._refused(place, "it is nested too deeply")
+        if packed is None or isinstance(packed, bool | int | float | str):
+            return packed
+        try:
+            return self._unpacked(packed, place, depth)
+        except VecfillError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise self._refused(place, f"it is not what it should be ({error!r})") from error
+
+    def _unpacked(self, packed: Any, place: str, depth: int) -> Any:
+        kind = packed["#"]
+        if kind == "float":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[packed["is"]]
+        if kind == "array":
+            return self._array(packed, place)
+        if kind in ("list", "tuple"):
+            items = enumerate(packed["items"])
+            found = [self.unpack(each, f"{place}.{n}", depth + 1) for n, each in items]
+            return found if kind == "list" else tuple(found)
+        if kind == "dict":
+            return {
+                str(key): self.unpack(each, f"{place}.{key}", depth + 1)
+                for key, each in packed["items"]
+            }
+        if kind == "csr":
+            return self._sparse(packed, place, depth)
+        if kind == "object" and packed["class"] in self.classes:
+            values = {
+                name: self.unpack(each, f"{place}.{name}", depth + 1)
+                for name, each in packed["fields"].items()
+            }
+            return self.classes[packed["class"]](**values)
+        raise self._refused(place, f"it is of a kind that is not known ({packed.get('class')!r})")
+
+    def _array(self, packed: Any, place: str) -> np.ndarray:
+        array, dtype = self.array(packed["name"]), np.dtype(str(packed["dtype"]))
+        if array.dtype == dtype:
+            return array
+        if dtype.itemsize != array.dtype.itemsize or dtype.kind not in "biu":
+            raise self._refused(place, f"its type is {array.dtype} and not {dtype}")
+        return array.view(dtype)
+
+    def _sparse(self, packed: Any, place: str, depth: int) -> csr_array:
+        parts = [
+            self.unpack(packed[name], f"{place}.{name}", depth + 1)
+            for name in ("data", "indices", "indptr")
+        ]
+        n_rows, n_columns = (int(each) for each in packed["shape"])
+        data, indices, indptr = parts
+        is_good = (
+            data.ndim == indices.ndim == indptr.ndim == 1
+            and indptr.size == n_rows + 1
+            and data.size == indices.size
+            and data.dtype.kind == "f"
+            and indices.dtype.kind == indptr.dtype.kind == "i"
+            and indptr[0] == 0
+            and indptr[-1] == indices.size
+            and bool((np.diff(indptr) >= 0).all())
+            and (not indices.size or (indices.min() >= 0 and indices.max() < n_columns))
+        )
+        if not is_good:
+            raise self._refused(place, "its rows and columns do not fit together")
+        return csr_array((data, indices, indptr), shape=(n_rows, n_columns))
+
+    def _refused(self, place: str, why: str) -> FormatError:
+        return FormatError(
+            f"{self.label}, {place}: {why}. The file is damaged or was changed: save the model "
+            "again."
+        )

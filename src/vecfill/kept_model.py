@@ -1,0 +1,295 @@
+"""What is kept of a fitted model, and what is derived from it when first needed."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vecfill import checks
+from vecfill.embedding import printable
+from vecfill.errors import InputError
+from vecfill.inputs.kept_names import KeptNames
+from vecfill.model.fitted import Model, fit
+from vecfill.model.known import KnownRows
+from vecfill.model.offset import OffsetRule, Offsets
+from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.fused import Fused
+from vecfill.model.serving.base import Ground, Server
+from vecfill.model.serving.choosing import composition_of, server_of
+from vecfill.model.sources import SourcesSpace
+from vecfill.model.space import Space
+from vecfill.model.stored_space import space_parts
+from vecfill.model_file import FileParts
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.fusion import SourceReport
+from vecfill.trust.proof import Suspicion, Teachers
+from vecfill.trust.signals import mixed_values, signals
+from vecfill.trust.strata import Stratum
+
+
+class KeptModel:
+    """The parts of a model by name, in memory or in a file, and everything derived from them.
+
+    A part that changes makes what was derived from it be computed again.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Any],
+        *,
+        about: Mapping[str, Any],
+        space: Space,
+        mix: Any = None,
+    ) -> None:
+        self._parts: ChainMap[str, Any] = ChainMap({}, _by_name(parts))
+        self.about = dict(about)
+        """What the model is: when it was made, with what, from what, how good it is."""
+        self.space = space
+        self._mix = mix
+
+    @property
+    def names(self) -> KeptNames:
+        """Names of all entities, known and imputed."""
+        return self._parts["names"]
+
+    @property
+    def predictor(self) -> Predictor:
+        """How the vectors were imputed, with everything that was chosen."""
+        return self._parts["predictor"]
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """(n_rows,) which entities have a known vector."""
+        return self._parts["is_known"]
+
+    @property
+    def sources(self) -> tuple[SourceReport, ...]:
+        """What became of each source at the fit; empty if there was one table."""
+        return self._parts["reports"]
+
+    @property
+    def strata(self) -> tuple[Stratum, ...]:
+        """Kinds of entities, and what was proved about each at the fit."""
+        return self._parts["strata"]
+
+    @property
+    def suspicious(self) -> tuple[Suspicion, ...]:
+        """Known entities that their neighbours contradict, worst first."""
+        return self._parts["suspicious"]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there was to say at the fit."""
+        return self._parts["notes"]
+
+    @property
+    def _embedding(self) -> np.ndarray:
+        """(n_rows, n_dims) vectors of all entities, known and imputed."""
+        return self._parts["embedding"]
+
+    @property
+    def _is_left_out(self) -> np.ndarray:
+        """(n_rows,) which entities are imputed but not given."""
+        return self._parts["is_left_out"]
+
+    @cached_property
+    def _unknown(self) -> np.ndarray:
+        return np.flatnonzero(~self.is_known)
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        return np.flatnonzero(self.is_known)
+
+    @property
+    def _used(self) -> list[bool]:
+        """Which sources the predictor uses."""
+        if isinstance(self.predictor, Fused):
+            return [each is not None for each in self.predictor.members]
+        return [True]
+
+    @property
+    def _rule(self) -> OffsetRule | None:
+        return self._parts["rule"]
+
+    @property
+    def _rarity(self) -> np.ndarray:
+        """(n_rows,) how rare each entity is, NaN where nothing is known."""
+        return np.where(self._parts["has_rarity"], self._parts["rarity"], np.nan)
+
+    @cached_property
+    def _offsets(self) -> Offsets | None:
+        if self._rule is None:
+            return None
+        return self._rule.offsets(self._rarity, KnownRows(self._embedding, self.is_known))
+
+    @cached_property
+    def _rest(self) -> KnownRows:
+        """All rows as the predictor saw and gave them: without the offset of rarity."""
+        given = KnownRows(self._embedding, self.is_known)
+        if self._offsets is None:
+            return given
+        rest = np.array(self._embedding)
+        rest[self.is_known] -= self._offsets.known
+        rest[given.unknown] -= self._offsets.unknown
+        return KnownRows(rest, self.is_known)
+
+    @cached_property
+    def _mixed(self) -> tuple[np.ndarray, np.ndarray]:
+        return mixed_values(self._rest)
+
+    @cached_property
+    def _centre(self) -> np.ndarray:
+        """The mean of the known vectors, as the predictor saw them."""
+        return self._rest.known.astype(np.float64).mean(axis=0)
+
+    @cached_property
+    def _server(self) -> Server:
+        ground = Ground(self.space, self._rest, lambda: self._mixed[0])
+        kept = self._parts.get("server")
+        return server_of(self.predictor, ground, kept=kept, mix=self._mix)
+
+    @cached_property
+    def _model(self) -> Model:
+        composition = composition_of(self.predictor, self.space, self._rest)
+        given = KnownRows(self._embedding, self.is_known)
+        return Model(self.space, self.predictor, given, composition, self._offsets)
+
+    @cached_property
+    def _confidence(self) -> Confidence | None:
+        """How far to trust every imputed row, those left out included."""
+        if "confidence" in self._parts:
+            return self._parts["confidence"]
+        teachers: Teachers | None = self._parts["teachers"]
+        if teachers is None:
+            return None
+        rest = self._rest
+        prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
+        seen = signals(rest, prediction)
+        return teachers.confidence(seen, self.names.at(self._unknown))
+
+    def _row(self, name: str) -> int:
+        row = self.names.row(name)
+        if row is None:
+            raise InputError(
+                f"{printable(str(name))!r} is not an entity of the model. Give it a vector first: "
+                "add(..., keep=True)."
+            )
+        return row
+
+    def _checked(self, name: str, vector: Any) -> np.ndarray:
+        found = checks.embedding_rows(np.asarray(vector)[None])[0]
+        n_dims = self._embedding.shape[1]
+        if found.shape != (n_dims,) or not np.isfinite(found).all():
+            raise InputError(
+                f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
+                f"shape {found.shape}."
+            )
+        return found
+
+    def _offsets_of_new(
+        self, names: Sequence[str], counts: Mapping[str, float]
+    ) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Return what is put back into the vectors of new entities for their rarity."""
+        if self._rule is None:
+            if counts:
+                raise InputError(
+                    "counts= has no effect: the model takes no offset of rare entities into "
+                    "account. Leave it out."
+                )
+            return np.zeros((len(names), 1)), ()
+        own = np.array([counts.get(name, np.nan) for name in names], np.float64)
+        is_used = self._rule.uses_own
+        if counts and not is_used:
+            raise InputError(
+                "counts= has no effect: the model was fitted without counts. Leave it out."
+            )
+        given = KnownRows(self._embedding, self.is_known)
+        found = self._rule.offsets_of_new(self._rarity, given, own)
+        n_without = int(np.isnan(own).sum())
+        if is_used and n_without:
+            return found, (f"{n_without} new entities have no count; taken as the rarest.",)
+        return found, ()
+
+    def _set(self, **parts: Any) -> None:
+        """Change parts of the model, and forget what was derived from them."""
+        self._parts.maps[0].update(parts)
+        for name in _DERIVED:
+            self.__dict__.pop(name, None)
+
+    def _refit(self, embedding: np.ndarray, is_known: np.ndarray) -> None:
+        """Impute again with other known rows: the same space, the same predictor."""
+        rarity, has_rarity = self._parts["rarity"], self._parts["has_rarity"]
+        offsets = None
+        if self._rule is not None:
+            # What became known is not rarer than anything known before: nothing says how rare.
+            is_new = is_known & ~has_rarity
+            rarest = float(rarity[is_known & has_rarity].max())
+            rarity = np.where(is_new, rarest, rarity)
+            has_rarity = has_rarity | is_new
+            told = np.where(has_rarity, rarity, np.nan)
+            offsets = self._rule.offsets(told, KnownRows(embedding, is_known))
+        model = fit(self.predictor, self.space, embedding, is_known, offsets=offsets)
+        self._drop("server", "confidence")
+        left_out = self._is_left_out & ~is_known
+        self._set(
+            embedding=model.embedding,
+            is_known=is_known,
+            is_left_out=left_out,
+            rarity=rarity,
+            has_rarity=has_rarity,
+        )
+
+    def _drop(self, *names: str) -> None:
+        """Drop parts that no longer hold."""
+        self._mix = None
+        for name in names:
+            for level in self._parts.maps:
+                level.pop(name, None)
+
+    def _space_parts(self) -> dict[str, Any]:
+        """Return the parts of all spaces, by number."""
+        spaces: list[tuple[Space, Predictor | None, np.ndarray | None]]
+        if isinstance(self.space, SourcesSpace):
+            assert isinstance(self.predictor, Fused)
+            members = self.space.of_variants(self.predictor.variants).members
+            pairs = zip(members, self.predictor.members, strict=True)
+            spaces = [(member.space, each, member.rows) for member, each in pairs]
+            layout = {"n_spaces": len(spaces), "is_joint": True, "names": list(self.space.names)}
+        else:
+            spaces = [(self.space, self.predictor, None)]
+            layout = {"n_spaces": 1, "is_joint": False, "names": ["table"]}
+        parts: dict[str, Any] = {"layout": layout}
+        for number, (space, predictor, rows) in enumerate(spaces):
+            found = space_parts(space, predictor)
+            parts |= {f"space {number} {name}": each for name, each in found.items()}
+            if rows is not None:
+                parts[f"space {number} members"] = rows
+        return parts
+
+
+_DERIVED = (
+    "_unknown", "_known", "_offsets", "_rest", "_mixed", "_centre", "_server", "_model",
+    "_confidence",
+)  # fmt: skip
+
+
+def _by_name(parts: Mapping[str, Any]) -> Any:
+    """Return parts so that a part can be dropped without touching a file."""
+    return _Overlay(parts) if isinstance(parts, FileParts) else dict(parts)
+
+
+class _Overlay(dict[str, Any]):
+    """Parts of a file, read when asked for."""
+
+    def __init__(self, parts: FileParts) -> None:
+        super().__init__(dict.fromkeys(parts))
+        self._file = parts
+
+    def __getitem__(self, name: str) -> Any:
+        _ = super().__getitem__(name)
+        return self._file[name]

@@ -1,0 +1,390 @@
+"""A model that goes on: it gives vectors to new entities, learns new known ones, saves, loads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vecfill._blas import one_blas_thread
+from vecfill._lengths import row_lengths
+from vecfill.added import Added
+from vecfill.adding import NewEntities, facts_by_source, read_new
+from vecfill.embedding import Embedding, printable
+from vecfill.errors import InputError
+from vecfill.inputs.entities import listed
+from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.later_rows import KeptSource
+from vecfill.kept_model import KeptModel
+from vecfill.model.predictors.fused import Fused
+from vecfill.model.serving.base import Served
+from vecfill.model.serving.fused import FusedServer
+from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.space import Space
+from vecfill.model.stored_space import extended
+from vecfill.model_file import FileParts, stored_space, write_parts
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.explanation import Explanation, explained, largest_shares
+from vecfill.trust.lengths import norm_factors, norm_factors_of_new
+from vecfill.trust.proof import Teachers, cautious
+from vecfill.trust.signals import signals_of_served
+
+
+class LivingModel(KeptModel):
+    """What `impute` fitted, ready to serve and to go on.
+
+    `vecfill.load` and `Result.to_model` give one. `add`, `update` and `forget` need no new fit.
+    `update`, `forget` and ``add(..., keep=True)`` change the model itself; a file changes only when
+    it is saved again.
+
+    Examples
+    --------
+    >>> from vecfill import impute
+    >>> rng = np.random.default_rng(0)
+    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
+    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> model = impute(places, known).to_model()
+    >>> model.add({"newtown": [0.1, 0.2]}).embedding["newtown"].round(1)
+    array([0.1, 0.2, 0. , 0. , 0. ])
+    >>> model.update(known={"town55": np.ones(5)})
+    >>> len(model.known), len(model.embedding)
+    (51, 9)
+    """
+
+    @property
+    def known(self) -> Embedding:
+        """The known entities and their vectors."""
+        rows = np.flatnonzero(self.is_known)
+        return Embedding(self.names.at(rows), self._embedding[rows])
+
+    @property
+    def embedding(self) -> Embedding:
+        """The imputed entities and their vectors."""
+        rows = self._unknown[~self._is_left_out[self._unknown]]
+        vectors = self._embedding[rows]
+        if self._parts["calibrates_norms"]:
+            unknown = self._embedding[self._unknown]
+            factors = norm_factors(unknown, self._embedding[self.is_known])
+            vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
+        found = np.ascontiguousarray(vectors, self._embedding.dtype)
+        return Embedding(self.names.at(rows), found)
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How far to trust each imputed entity, aligned with `embedding`."""
+        found = self._confidence
+        is_kept = ~self._is_left_out[self._unknown]
+        return None if found is None else found.rows(is_kept)
+
+    def explain(self, word: str, n: int = 10) -> Explanation:
+        """Return the `n` known entities that contribute most to an imputed one."""
+        row = self._row(word)
+        if self.is_known[row]:
+            raise InputError(
+                f"{printable(word)!r} is known: its vector is the embedding's own, and is made of "
+                "nothing else. Ask for an imputed entity."
+            )
+        place = int(np.searchsorted(self._unknown, row))
+        names, columns = _NamesOfRows(self.names, self._known), self._parts["columns"]
+        return explained(self._model, word, place, names, n=n, columns=columns)
+
+    def __repr__(self) -> str:
+        n_known = int(self.is_known.sum())
+        lines = [
+            f"LivingModel: {len(self.names):,} entities, {n_known:,} of them known",
+            f"  method      {self.predictor}",
+        ]
+        if "made_at" in self.about:
+            lines.append(
+                f"  made        {self.about['made_at']} by vecfill {self.about['vecfill']}"
+            )
+        if heldout := self.about.get("heldout"):
+            lines.append(
+                f"  proof       hidden entities: centred cosine {heldout['centred_cosine']:.2f}, "
+                f"{heldout['hits_at_10']:.0%} among the ten nearest"
+            )
+        return "\n".join(lines)
+
+    @one_blas_thread()
+    def add(
+        self,
+        table: Any,
+        *,
+        key: str | None = None,
+        names: Any = None,
+        counts: Mapping[str, float] | None = None,
+        encoder: Any = None,
+        keep: bool = False,
+        **options: Any,
+    ) -> Added:
+        """Return vectors, confidence and reasons for entities that were not there at the fit.
+
+        Nothing is fitted again: the predictor that was chosen is applied to the new rows.
+
+        Parameters
+        ----------
+        table
+            What describes the new entities: a table or file with the columns of the fitted one, a
+            mapping from entity to its values by column or to its vector, or an array with `names`.
+            If the model has several sources, a mapping from source to table; sources may be
+            missing, and a single table serves all sources whose columns it has.
+        key
+            Column that names the entities; by default that of the fit, else the first.
+        names
+            Entity names of the rows of an array.
+        counts
+            How often each new entity was counted, if the model was fitted with counts.
+        encoder
+            What turned texts into vectors at the fit, if something did; a model does not keep it.
+        keep
+            Whether entities that are added later may rest on these.
+        options
+            How a text file is read: ``encoding``, ``separator``, ``header``.
+        """
+        self._refuse_unknown_options(options)
+        sources: Sequence[KeptSource] = self._parts["sources"]
+        keys = [getattr(each.reader, "key", None) for each in sources]
+        key = key or next((each for each in keys if each is not None), None)
+        tables = facts_by_source(sources, table, key=key, names=names, **options)
+        entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
+        rows = {name: self.names.row(name) for name in entities}
+        is_joint = isinstance(self.space, SourcesSpace)
+        new = read_new(
+            sources,
+            tables,
+            {name: row is None for name, row in rows.items()},
+            used=self._used,
+            is_joint=is_joint,
+            encoder=encoder,
+        )
+        there = [(name, row) for name, row in rows.items() if row is not None]
+        added = self._added(
+            new,
+            counts or {},
+            already_known=tuple(name for name, row in there if self.is_known[row]),
+            already_imputed=tuple(name for name, row in there if not self.is_known[row]),
+        )
+        if keep and len(added.embedding):
+            self._keep(new, added)
+        return added
+
+    def update(self, known: Mapping[str, Any]) -> None:
+        """Take vectors that have become known, or were corrected; one propagation, no new graph.
+
+        The model is then that of a full run with the same graph and the same predictor. What was
+        learnt about confidence stays; it is applied to the new vectors when first asked for.
+        """
+        vectors = {self._row(name): self._checked(name, known[name]) for name in known}
+        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
+        for row, vector in vectors.items():
+            embedding[row], is_known[row] = vector, True
+        self._refit(embedding, is_known)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Forget what is known about some entities; one propagation.
+
+        A known entity becomes an unknown one: its vector is imputed from the others. An imputed one
+        is no longer given. Both keep their row, because others are explained through it.
+        """
+        chosen = [names] if isinstance(names, str) else list(names)
+        rows = np.array([self._row(name) for name in chosen], np.int64)
+        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
+        left_out = np.array(self._is_left_out)
+        left_out[rows[~is_known[rows]]] = True
+        self._set(is_left_out=left_out)
+        forgotten = rows[is_known[rows]]
+        if forgotten.size == is_known.sum():
+            raise InputError("all known vectors would be forgotten; at least one must stay.")
+        if forgotten.size:
+            is_known[forgotten] = False
+            embedding[forgotten] = np.nan
+            self._refit(embedding, is_known)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to one file, whole or not at all.
+
+        A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
+        when it is loaded.
+        """
+        parts = {name: self._parts[name] for name in self._parts if not name.startswith("space ")}
+        parts |= self._space_parts()
+        parts["server"] = self._server.arrays()
+        parts["confidence"] = self._confidence
+        write_parts(path, parts, self.about, overwrite=overwrite)
+
+    def _added(
+        self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]
+    ) -> Added:
+        n_dims, dtype = self._embedding.shape[1], self._embedding.dtype
+        if not new.names:
+            nothing = Embedding([], np.empty((0, n_dims), dtype))
+            return Added(
+                nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
+            )
+        served = self._server.serve(new.rows)
+        unusual, is_described = self._judged(new)
+        offsets, assumed_notes = self._offsets_of_new(new.names, counts)
+        vectors = served.values[:, :n_dims] + offsets
+        confidence = None
+        teachers: Teachers | None = self._parts["teachers"]
+        if teachers is not None:
+            confidence = teachers.confidence(signals_of_served(served, self._centre), new.names)
+        if confidence is not None:
+            confidence = cautious(confidence, np.array([bool(each) for each in unusual]))
+            confidence = confidence.rows(is_described)
+        if self._parts["calibrates_norms"]:
+            imputed, known = self._embedding[self._unknown], self._embedding[self._known]
+            vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
+        kept = np.flatnonzero(is_described)
+        names = [new.names[row] for row in kept]
+
+        def told(row: int, n: int) -> Explanation:
+            return self._explained(served, offsets, int(kept[row]), new.names[kept[row]], n)
+
+        return Added(
+            Embedding(names, np.ascontiguousarray(vectors[kept], dtype)),
+            confidence,
+            {new.names[row]: unusual[row] for row in kept if unusual[row]},
+            **already,
+            undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
+            notes=(*assumed_notes, *_notes(unusual)),
+            _explained=told,
+        )
+
+    def _judged(self, new: NewEntities) -> tuple[list[tuple[str, ...]], np.ndarray]:
+        """Return what is unusual about each new entity, and which a used source describes."""
+        is_described = np.ones(len(new.names), np.bool_)
+        unusual = list(new.unusual)
+        if isinstance(self._server, FusedServer):
+            weights, is_old = self._server.weights(new.rows)
+            is_described = weights.sum(axis=1) > 0
+            for row in np.flatnonzero(~is_old & is_described):
+                unusual[row] += ("no fitted entity had exactly these sources",)
+        return unusual, is_described
+
+    def _explained(
+        self, served: Served, offsets: np.ndarray, row: int, word: str, n: int
+    ) -> Explanation:
+        shares = served.shares(np.array([row]))[0]
+        order = largest_shares(shares, n)
+        known = _NamesOfRows(self.names, self._known)
+        centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
+        n_dims = centre.size
+        start = centre if self._rule is None else offsets[row]
+        reached = start
+        if served.trend is not None:
+            reached = served.trend[row] + (0.0 if self._rule is None else start)
+        whole = served.values[row, :n_dims] + offsets[row]
+        steps = [start - centre, reached - start, whole - reached]
+        offset, way, rest = (float(row_lengths(each[None])[0]) for each in steps)
+        total = offset + way + rest
+        has_trend = served.trend is not None
+        parts = {name: part[row] for name, part in served.parts.items() if part[row].any()}
+        moved = np.sum(list(parts.values()), axis=0) if parts else np.zeros(n_dims)
+        size = float(moved @ moved) or 1.0
+        return Explanation(
+            word,
+            tuple(known[int(each)] for each in order),
+            shares[order],
+            way / total if total > 0 else float(has_trend),
+            offset / total if total > 0 else 0.0,
+            {name: float(part @ moved) / size for name, part in parts.items()},
+        )
+
+    def _keep(self, new: NewEntities, added: Added) -> None:
+        """Let later entities rest on those that were added."""
+        is_kept = np.array([name in added.embedding for name in new.names])
+        if not is_kept.all():
+            raise InputError("keep=True needs every new entity to have a vector.")
+        n_new, offsets = len(new.names), self._offsets_of_new(new.names, {})[0]
+        vectors = self._server.serve(new.rows).values[:, : self._embedding.shape[1]] + offsets
+        space = self._extended_space(new)
+        nothing = np.zeros(n_new, np.bool_)
+        names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
+        self._drop("server", "confidence")
+        self._drop(*[name for name in self._parts if name.startswith("space ")])
+        self._set(
+            names=names,
+            embedding=np.vstack([self._embedding, vectors]).astype(self._embedding.dtype),
+            is_known=np.append(self.is_known, nothing),
+            is_left_out=np.append(self._is_left_out, nothing),
+            rarity=np.append(self._parts["rarity"], np.zeros(n_new)),
+            has_rarity=np.append(self._parts["has_rarity"], nothing),
+        )
+        self.space = space
+
+    def _extended_space(self, new: NewEntities) -> Space:
+        if not isinstance(self.space, SourcesSpace):
+            return extended(self.space, new.rows, self.predictor)
+        assert isinstance(self.predictor, Fused)
+        n_old, members = len(self.names), []
+        for number, (member, its) in enumerate(
+            zip(self.space.members, self.predictor.members, strict=True)
+        ):
+            rows, space = member.rows, member.space
+            if its is not None and number in new.rows.places:
+                space = extended(space, new.rows.rows[number], its)
+                rows = np.concatenate([rows, n_old + new.rows.places[number]])
+            members.append([Member(member.name, space, rows, n_old + len(new.names))])
+        return SourcesSpace(members)
+
+    def _refuse_unknown_options(self, options: Mapping[str, Any]) -> None:
+        strange = [name for name in options if name not in ("encoding", "separator", "header")]
+        if strange:
+            raise InputError(
+                f"{listed(strange)} is no option of add: how a table is read was decided at the "
+                "fit."
+            )
+
+
+class _NamesOfRows:
+    """Names of some rows, looked up one at a time."""
+
+    def __init__(self, names: KeptNames, rows: np.ndarray) -> None:
+        self.names = names
+        self.rows = rows
+
+    def __getitem__(self, place: int, /) -> str:
+        return self.names[int(self.rows[place])]
+
+
+def _nothing(row: int, n: int) -> Explanation:
+    raise InputError(f"nothing was added, so there is nothing to explain ({row}, {n}).")
+
+
+def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    n_unusual = sum(1 for each in unusual if each)
+    if not n_unusual:
+        return ()
+    first = next(each[0] for each in unusual if each)
+    return (
+        f"{n_unusual} new entities are unlike anything fitted (such as: {first}); their bounds are "
+        "cautious.",
+    )
+
+
+def load(
+    path: str | os.PathLike[str], *, check: bool = False, n_jobs: int | None = None
+) -> LivingModel:
+    """Return the model in a file that `Result.save` or `LivingModel.save` wrote.
+
+    The file is opened by memory map. Its header is checked at once, and each array before it is
+    used for the first time: a damaged file is refused by place and reason. With `check`, all of it
+    is checked now. Nothing in the file is executed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from vecfill import impute
+    >>> waves = {"red": [680.0], "orange": [610.0], "yellow": [580.0], "amber": [595.0]}
+    >>> known = {"red": [1.0], "orange": [2.0], "yellow": [3.0]}
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "hues.vecfill"
+    >>> impute(waves, known, method="paper").save(path)
+    >>> model = load(path)
+    >>> model.embedding, model.add({"lime": [560.0]}).embedding.words
+    (Embedding(1 words, 1 dims, float64: 'amber'), ('lime',))
+    """
+    parts = FileParts(path, check=check)
+    return LivingModel(parts, about=parts.about, space=stored_space(parts, n_jobs=n_jobs))

@@ -1,0 +1,103 @@
+"""What `impute` fitted -> a model that can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from vecfill.inputs.alignment import Alignment
+from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
+from vecfill.inputs.prepared import Domain
+from vecfill.inputs.sources import JointDomain
+from vecfill.living import LivingModel
+from vecfill.model.fitted import Model
+from vecfill.model.offset import OffsetRule
+from vecfill.model.predictors.fused import Fused
+from vecfill.model.serving.choosing import settled
+from vecfill.model.sources import SourcesSpace
+from vecfill.trust.fusion import SourceReport
+from vecfill.trust.proof import Proof
+
+
+def living_model(
+    alignment: Alignment,
+    model: Model,
+    proof: Proof,
+    *,
+    rule: OffsetRule | None,
+    is_left_out: np.ndarray,
+    calibrates_norms: bool,
+    reports: Sequence[SourceReport],
+    notes: Sequence[str],
+    about: Mapping[str, Any],
+) -> LivingModel:
+    """Return a fitted model with everything that it needs to serve and to go on."""
+    rarity = np.zeros(len(alignment.domain))
+    has_rarity = np.zeros(len(alignment.domain), np.bool_)
+    if model.offsets is None or alignment.rarity is None:
+        rule = None
+    else:
+        has_rarity = np.isfinite(alignment.rarity.values)
+        rarity = np.where(has_rarity, alignment.rarity.values, 0.0)
+    left_out = np.zeros(len(alignment.domain), np.bool_)
+    left_out[model.rows.unknown] = is_left_out
+    predictor = settled(model.predictor, model.space, model.without_offsets())
+    space = model.space
+    if isinstance(predictor, Fused) and isinstance(space, SourcesSpace):
+        # Only the way of reading each source that was chosen goes on.
+        members = space.of_variants(predictor.variants).members
+        space = SourcesSpace([[member] for member in members])
+        predictor = replace(predictor, variants=(0,) * len(members))
+    parts: dict[str, Any] = {
+        "names": KeptNames.of(alignment.domain.entities),
+        "columns": tuple(alignment.domain.columns),
+        "predictor": predictor,
+        "embedding": model.embedding,
+        "is_known": model.is_known,
+        "is_left_out": left_out,
+        "calibrates_norms": calibrates_norms,
+        "sources": _sources(alignment, model),
+        "rule": rule,
+        "rarity": rarity,
+        "has_rarity": has_rarity,
+        "teachers": proof.teachers,
+        "confidence": proof.confidence,
+        "reports": tuple(reports),
+        "strata": proof.strata,
+        "suspicious": proof.suspicious,
+        "notes": tuple(notes),
+    }
+    return LivingModel(parts, about=about, space=space, mix=model.composition.mix)
+
+
+def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:
+    """Return how every source was read, and the range of the known entities in it."""
+    domain, is_known = alignment.domain, alignment.is_known
+    if not isinstance(domain, JointDomain):
+        return (_kept("table", domain, is_known),)
+    which = model.predictor.variants if isinstance(model.predictor, Fused) else None
+    place = {name: row for row, name in enumerate(domain.entities)}
+    found = []
+    for number, source in enumerate(domain.sources):
+        variant = source.variants[0 if which is None else which[number]]
+        rows = np.array([place[name] for name in variant.entities], np.int64)
+        found.append(_kept(source.name, variant, is_known[rows]))
+    return tuple(found)
+
+
+def _kept(name: str, domain: Domain, is_known: np.ndarray) -> KeptSource:
+    low = high = None
+    is_measured = isinstance(domain.reader, ColumnsReader | ArrayReader)
+    if is_measured and not issparse(domain.vectors) and is_known.any():
+        known = domain.vectors[is_known]
+        low, high = known.min(axis=0), known.max(axis=0)
+        if isinstance(domain.reader, ColumnsReader):
+            # What texts and categories become has no range that means anything.
+            high = np.where(domain.reader.is_number(), high, low)
+    columns = tuple(domain.columns) or tuple(str(n) for n in range(domain.vectors.shape[1]))
+    return KeptSource(name, domain.reader, columns, low, high)

@@ -1,0 +1,77 @@
+"""One solve for all folds: known rows as mixes of known rows, the unknown ones eliminated.
+
+Folds that hide known rows in turn have one thing in common: the rows that are unknown in all of
+them. Eliminating these leaves weights among known rows alone::
+
+    M = W_kk + W_ku (I - W_uu)^-1 W_uk
+
+in which each fold is a small dense system: the mixes of its hidden rows are
+``(I - M_hh)^-1 M_hs``, the same as if all rows that it does not see had been solved for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from vecfill._blas import one_blas_thread
+from vecfill._types import KnownMask
+from vecfill.method.engine import Workers
+from vecfill.method.solve.system import RESIDUAL_TOL, UnknownSystem
+
+
+@dataclass(frozen=True, eq=False)
+class Condensed:
+    """Known rows as convex mixes of all known rows, after the unknown ones were eliminated."""
+
+    rows: np.ndarray
+    """Numbers of the known rows whose mixes are here, ascending."""
+    known: np.ndarray
+    """Numbers of all known rows, ascending."""
+    mixes: np.ndarray
+    """(n_rows, n_known); each row sums to one, and a row may be a part of its own mix."""
+
+    @one_blas_thread()
+    def shares(self, hidden: np.ndarray) -> np.ndarray:
+        """Return the share of every other known row (across) in rows hidden together (down).
+
+        Examples
+        --------
+        A row between two known ones and an unknown one that is halfway to the left:
+
+        >>> weights = csr_array(np.array([[0, 1, 0, 0], [0.5, 0, 0, 0.5], [0, 1, 0, 0],
+        ...                               [0.5, 0, 0.5, 0]]))
+        >>> is_known = np.array([True, True, True, False])
+        >>> condensed(weights, is_known, np.array([1])).shares(np.array([1]))
+        array([[0.75, 0.25]])
+        """
+        mine = self.mixes[np.searchsorted(self.rows, hidden)]
+        is_hidden = np.zeros(self.known.size, np.bool_)
+        is_hidden[np.searchsorted(self.known, hidden)] = True
+        among_hidden = np.eye(hidden.size) - mine[:, is_hidden]
+        shares = np.maximum(np.linalg.solve(among_hidden, mine[:, ~is_hidden]), 0.0)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def condensed(
+    weights: csr_array,
+    is_known: KnownMask,
+    rows: np.ndarray,
+    *,
+    tol: float = RESIDUAL_TOL,
+    n_jobs: Workers = None,
+) -> Condensed:
+    """Return some known rows, ascending, as mixes of known rows alone.
+
+    One column is solved for each of the rows, whatever number of folds will hide them.
+    """
+    known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
+    mine = csr_array(weights[rows])
+    mixes = mine[:, known].toarray()
+    if unknown.size:
+        system = UnknownSystem(weights, is_known)
+        onto_unknown = csc_array(mine[:, unknown].T)
+        mixes += system.through_unknown(onto_unknown, tol=tol, n_jobs=n_jobs).T
+    return Condensed(rows, known, mixes / mixes.sum(axis=1, keepdims=True))

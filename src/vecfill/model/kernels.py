@@ -1,0 +1,206 @@
+"""Kernels: how alike two rows of a space are.
+
+A kernel is 1 for equal rows and falls with their distance (`"rbf"`, `"laplacian"`), counts shared
+features (`"tanimoto"`), or is a product (`"linear"`). Distances are in units of the typical
+distance of the space, so a width means the same in any units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from vecfill.errors import InputError
+from vecfill.model.space import Space
+
+KERNELS = ("rbf", "laplacian", "linear", "tanimoto")
+
+BY_DISTANCE = ("rbf", "laplacian")
+"""Kernels that need no more than distances, and have a width."""
+
+N_SAMPLED = 1000
+"""Rows whose distances tell the unit."""
+
+_FAR = 1e100
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel on the rows of a space.
+
+    Examples
+    --------
+    >>> space = Space(np.array([[0.0], [1.0], [3.0]]))
+    >>> Kernel(space, "as_given", "rbf").between([0, 1], [0]).round(2)
+    array([[1.  ],
+           [0.88]])
+    """
+
+    space: Space
+    preparation: str
+    kernel: str
+    width: float = 1.0
+    """In units of the median distance between rows."""
+
+    def between(self, left: Any, right: Any) -> np.ndarray:
+        """Return the kernel of some rows (down) with others (across), by their numbers."""
+        if not self.space.has_vectors:
+            return self._of_distances(self.space.rows[np.ix_(left, right)])
+        return self._of_rows(self._rows(left), self._rows(right))
+
+    def with_new(self, new_rows: Any, right: Any) -> np.ndarray:
+        """Return the kernel of new rows (down) with some of the space (across).
+
+        New rows are prepared already; of a space of distances, they hold those to all its rows.
+        """
+        if not self.space.has_vectors:
+            return self._of_distances(new_rows[:, np.asarray(right, np.int64)])
+        return self._of_rows(self._scaled(new_rows), self._rows(right))
+
+    def own_new(self, new_rows: Any) -> np.ndarray:
+        """Return the kernel of each new row with itself."""
+        if self.kernel != "linear":
+            return np.ones(new_rows.shape[0])
+        return _squares(self._scaled(new_rows))
+
+    def _of_rows(self, one: Any, other: Any) -> np.ndarray:
+        products = one @ other.T
+        products = products.toarray() if issparse(products) else products
+        of_one, of_other = _squares(one), _squares(other)
+        if self.kernel == "tanimoto":
+            return _tanimoto(products, of_one, of_other)
+        if self.kernel == "linear":
+            return products
+        return self.of_squares(_apart(products, of_one, of_other))
+
+    def _of_distances(self, distances: np.ndarray) -> np.ndarray:
+        return self.of_squares(self._squares_of(distances))
+
+    def _squares_of(self, distances: np.ndarray) -> np.ndarray:
+        return np.minimum(distances.astype(np.float64) / self.unit(), _FAR) ** 2
+
+    def squared_distances(self, left: Any, right: Any) -> np.ndarray:
+        """Return squared distances of some rows (down) from others, in the unit of the space."""
+        if not self.space.has_vectors:
+            return self._squares_of(self.space.rows[np.ix_(left, right)])
+        one, other = self._rows(left), self._rows(right)
+        products = one @ other.T
+        products = products.toarray() if issparse(products) else products
+        return _apart(products, _squares(one), _squares(other))
+
+    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+        """Return the kernel of rows at these squared distances, for a kernel that has a width."""
+        if self.kernel == "rbf":
+            scaled = squares * (-0.5 / self.width**2)
+        else:
+            scaled = np.sqrt(squares)
+            scaled *= -1.0 / self.width
+        return np.exp(scaled, out=scaled)
+
+    def own(self, rows: np.ndarray) -> np.ndarray:
+        """Return the kernel of each row with itself."""
+        if self.kernel != "linear":
+            return np.ones(len(rows))
+        return _squares(self._rows(rows))
+
+    def _rows(self, numbers: Any) -> Any:
+        """Return prepared rows in the unit of the space; dense ones are centred."""
+        return self._scaled(self.space.prepared(self.preparation)[np.asarray(numbers, np.int64)])
+
+    def _scaled(self, rows: Any) -> Any:
+        rows = rows.astype(np.float64)
+        if self.kernel == "tanimoto":
+            return rows
+        if issparse(rows):
+            return rows * (1.0 / self.unit())
+        # Centred, because differences of large numbers would lose their digits.
+        return np.clip((rows - self.centre()) / self.unit(), -_FAR, _FAR)
+
+    def centre(self) -> np.ndarray:
+        """Return the mean of all prepared rows."""
+        key = ("kernel centre", self.preparation)
+        rows = self.space.prepared(self.preparation)
+        return self.space.once(key, lambda: rows.mean(axis=0, dtype=np.float64))
+
+    def unit(self) -> float:
+        """Return the typical distance of two rows."""
+        key = ("kernel unit", self.preparation)
+        return self.space.once(key, lambda: _median_distance(self.space, self.preparation))
+
+
+def check_kernel(space: Space, kernel: str) -> None:
+    """Refuse a kernel that the rows of a space do not admit, with the reason.
+
+    Examples
+    --------
+    >>> check_kernel(Space(np.array([[0.5], [1.0]])), "tanimoto")
+    Traceback (most recent call last):
+    vecfill.errors.InputError: kernel='tanimoto' is for features that are 0 or 1, ...
+    """
+    if kernel not in BY_DISTANCE:
+        space.refuse_without_vectors(f"kernel={kernel!r}")
+    if kernel == "tanimoto" and not is_binary(space):
+        raise InputError(
+            "kernel='tanimoto' is for features that are 0 or 1, such as fingerprints, and these "
+            "have other values. Use kernel='rbf'."
+        )
+
+
+def is_binary(space: Space) -> bool:
+    """Tell whether all features of a space are 0 or 1.
+
+    Examples
+    --------
+    >>> is_binary(Space(np.eye(3))), is_binary(Space(np.eye(3) / 2))
+    (True, False)
+    """
+
+    def looked_up() -> bool:
+        values = space.rows.data if issparse(space.rows) else space.rows
+        return bool(((values == 0) | (values == 1)).all())
+
+    return space.has_vectors and space.once("is binary", looked_up)
+
+
+def _apart(products: np.ndarray, of_left: np.ndarray, of_right: np.ndarray) -> np.ndarray:
+    """Turn products of rows into squared distances, by the squared lengths of both."""
+    # In place: these arrays are large, and each pass over them takes as long as the product.
+    products *= -2.0
+    products += of_left[:, None]
+    products += of_right
+    return np.maximum(products, 0.0, out=products)
+
+
+def _tanimoto(products: np.ndarray, of_left: np.ndarray, of_right: np.ndarray) -> np.ndarray:
+    """Return shared features over all features of each pair; two rows without any are equal."""
+    either = of_left[:, None] + of_right - products
+    return np.divide(products, either, out=np.ones_like(products), where=either > 0)
+
+
+def _squares(rows: Any) -> np.ndarray:
+    if issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _median_distance(space: Space, preparation: str) -> float:
+    """Return the median distance of distinct rows in an even sample of the space."""
+    n_sampled = min(space.n_rows, N_SAMPLED)
+    sample = np.linspace(0, space.n_rows - 1, n_sampled).astype(np.int64)
+    if not space.has_vectors:
+        distances = space.rows[np.ix_(sample, sample)].astype(np.float64)
+        return float(np.median(distances[distances > 0])) if distances.any() else 1.0
+    rows = space.prepared(preparation)[sample]
+    rows = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+    size = float(np.abs(rows).max(initial=0.0)) or 1.0
+    rows = rows / size
+    rows = rows - rows.mean(axis=0)
+    squares = _squares(rows)
+    squares = squares[:, None] + squares - 2.0 * rows @ rows.T
+    apart = squares[np.triu_indices(n_sampled, 1)]
+    apart = apart[apart > 1e-20]
+    # Rows that are all equal have no unit, and any will do.
+    return size * float(np.sqrt(np.median(apart))) if apart.size else size

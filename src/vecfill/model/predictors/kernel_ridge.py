@@ -1,0 +1,285 @@
+"""Kernel ridge regression, its width and strength chosen by leave-one-out in closed form.
+
+A prediction is a linear mix of the known vectors::
+
+    vector = mean + k (K + ridge I)^-1 (known - mean)
+
+with `K` the kernel of the known rows and `k` that of the row with them. Above `MOST_EXACT` known
+rows the kernel is replaced by its Nystrom approximation from `MOST_LANDMARKS` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from vecfill import checks
+from vecfill._blas import one_blas_thread
+from vecfill.errors import InputError
+from vecfill.method.engine import row_blocks
+from vecfill.model.directions import unit
+from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.predictors.base import TOL, Predictor, check_preparation
+from vecfill.model.predictors.kernel_systems import (
+    ROWS_PER_BLOCK,
+    Approximate,
+    Exact,
+    Factors,
+    FromLandmarks,
+    Solved,
+    factorised,
+    factors_of,
+    sampled,
+)
+from vecfill.model.preparation import PREPARED_IN_WORDS
+from vecfill.model.space import Space
+
+MOST_EXACT = 4000
+"""Known rows up to which the regression is exact: a factorisation grows with their cube."""
+
+MOST_LANDMARKS = 1000
+"""Known rows from which the kernel of more is approximated."""
+
+MOST_TUNED_ON = 500
+"""Known rows on which widths and strengths are compared: a decomposition for each width."""
+
+WIDTHS = (0.35, 0.7, 1.4)
+"""Widths tried, in units of the median distance between rows."""
+
+RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Strengths tried, relative to the kernel of a row with itself."""
+
+N_JUDGES = 32
+"""Dimensions in which widths and strengths are compared: random mixes, if there are more."""
+
+FEWEST_DIMS = 4
+"""Fewer dimensions have too few directions for a cosine to tell strengths apart."""
+
+
+@dataclass(frozen=True)
+class KernelRidge(Predictor):
+    """Kernel ridge regression from domain to embedding.
+
+    Examples
+    --------
+    >>> rows = np.linspace(0, 3, 13)[:, None]
+    >>> is_known = np.arange(13) != 6
+    >>> found = KernelRidge(ridge=0.001).predict(Space(rows), KnownRows(np.sin(rows), is_known))
+    >>> found.vectors.round(2), np.sin(rows[6]).round(2)
+    (array([[1.]]), array([1.]))
+    """
+
+    preparation: str = "as_given"
+    kernel: str = "rbf"
+    """``"rbf"`` and ``"laplacian"`` fall with the squared and the plain Euclidean distance;
+    ``"linear"`` is ridge regression; ``"tanimoto"`` is for features that are 0 or 1."""
+    width: float | None = None
+    """How far a row reaches, in units of the median distance between rows; ``None``: chosen by
+    leave-one-out. Only ``"rbf"`` and ``"laplacian"`` have one."""
+    ridge: float | None = None
+    """Strength; ``None``: chosen by leave-one-out."""
+
+    name: ClassVar[str] = "kernel_ridge"
+    needs_vectors: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+        checks.one_of(self.kernel, "kernel", KERNELS)
+        if self.width is not None:
+            checks.number(self.width, "width", low=0, open_low=True)
+            if self.kernel not in BY_DISTANCE:
+                raise InputError(
+                    f"width={self.width} cannot be used with kernel={self.kernel!r}, which has no "
+                    f"width. Leave it out, or use one of {', '.join(BY_DISTANCE)}."
+                )
+        if self.ridge is not None:
+            checks.number(self.ridge, "ridge", low=0, open_low=True)
+        if self.kernel == "tanimoto" and self.preparation != "as_given":
+            raise InputError(
+                f"kernel='tanimoto' compares features that are 0 or 1, and "
+                f"preparation={self.preparation!r} gives them other values. Leave it out."
+            )
+
+    def __str__(self) -> str:
+        width = "" if self.width is None else f", width {self.width:g}"
+        ridge = "" if self.ridge is None else f", ridge {self.ridge:g}"
+        return f"{self.preparation}, {self.kernel} kernel ridge{width}{ridge}"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it.
+
+        Examples
+        --------
+        >>> KernelRidge(kernel="rbf", preparation="rank_normal").in_words()
+        'kernel regression (RBF), columns by rank'
+        """
+        kernel = {"rbf": "RBF"}.get(self.kernel, self.kernel.capitalize())
+        prepared = PREPARED_IN_WORDS.get(self.preparation, "")
+        return ", ".join([f"kernel regression ({kernel})", *filter(None, [prepared])])
+
+    def fitted_to(self, space: Space) -> Self:
+        """Return the predictor, or refuse a kernel that the space does not admit."""
+        check_kernel(space, self.kernel)
+        return super().fitted_to(space)
+
+    @one_blas_thread()
+    def predict(
+        self,
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,  # noqa: ARG002
+    ) -> Prediction:
+        """Return the regression's values for every row that is wanted."""
+        mix = KernelMix(self.tuned(space, given).solved(space, given), given.wanted(places))
+        vectors = mix.spread(given.known, tol=0.0)
+        return Prediction(vectors.astype(given.embedding.dtype), Composition(mix))
+
+    @one_blas_thread()
+    def tuned(self, space: Space, given: KnownRows) -> KernelRidge:
+        """Return the predictor with the width and the strength that leave-one-out prefers.
+
+        They are compared on at most `MOST_TUNED_ON` of the known rows.
+        """
+        if self.ridge is not None and (self.width is not None or self.kernel not in BY_DISTANCE):
+            return self
+        return given.once(("tuned", self), lambda: self._tuned(space, given))
+
+    def _tuned(self, space: Space, given: KnownRows) -> KernelRidge:
+        sample = sampled(np.flatnonzero(given.is_known), MOST_TUNED_ON)
+        known = given.embedding[sample]
+        has_width = self.kernel in BY_DISTANCE and self.width is None
+        ridges = RIDGES if self.ridge is None else (self.ridge,)
+        tried, scores = [], []
+        for width in WIDTHS if has_width else (self.width,):
+            kernel = self._kernel(space, width)
+            found = factors_of(kernel, sample, self._gram(kernel, sample, given))
+            tried += [replace(self, width=width, ridge=ridge) for ridge in ridges]
+            scores += _looked_over(found, known, ridges)
+        return tried[int(np.argmax(scores))]
+
+    @one_blas_thread()
+    def left_out(self, space: Space, given: KnownRows) -> np.ndarray:
+        """Return each known row minus the mean of the others, as predicted from the others."""
+        ready = self.tuned(space, given)
+        assert ready.ridge is not None
+        known = np.flatnonzero(given.is_known)
+        kernel = ready._kernel(space, ready.width)
+        if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
+            found = factors_of(kernel, known, ready._gram(kernel, known, given))
+        else:
+            found = factorised(kernel, known, landmarks_of(known))
+        return found.left_out(given.known, ready.ridge)
+
+    def _gram(self, kernel: Kernel, sample: np.ndarray, given: KnownRows) -> np.ndarray:
+        """Return the kernel of the rows that it is tuned on; all widths share their distances."""
+        if self.kernel not in BY_DISTANCE:
+            return kernel.between(sample, sample)
+        key = ("squared distances", self.preparation)
+        squares = given.once(key, lambda: kernel.squared_distances(sample, sample))
+        return kernel.of_squares(squares)
+
+    def _kernel(self, space: Space, width: float | None) -> Kernel:
+        return Kernel(space, self.preparation, self.kernel, 1.0 if width is None else width)
+
+    def kernel_in(self, space: Space) -> Kernel:
+        """Return the kernel of a space; the width must have been chosen."""
+        return self._kernel(space, self.width)
+
+    def solved(self, space: Space, given: KnownRows) -> Solved:
+        """Return the regression on the known rows; width and strength must have been chosen."""
+        assert self.ridge is not None
+        known, kernel = np.flatnonzero(given.is_known), self.kernel_in(space)
+        # Distances need not be those of vectors, and then the kernel has negative eigenvalues.
+        if known.size <= MOST_EXACT and space.has_vectors:
+            return Exact(kernel, known, self.ridge)
+        landmarks = landmarks_of(known)
+        if landmarks.size < known.size:
+            return FromLandmarks(kernel, known, landmarks, self.ridge)
+        return Approximate(factorised(kernel, known, landmarks), self.ridge)
+
+
+def landmarks_of(known: np.ndarray) -> np.ndarray:
+    """Return the rows from which a kernel is approximated: all, or a sample of many."""
+    return sampled(known, MOST_LANDMARKS)
+
+
+def _looked_over(found: Factors, known: np.ndarray, ridges: tuple[float, ...]) -> list[float]:
+    """Return how near leave-one-out predictions come under each strength."""
+    n_known, n_dims = known.shape
+    centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+    if n_dims > N_JUDGES:
+        centred = centred @ np.random.default_rng(0).normal(size=(n_dims, N_JUDGES))
+    truth = centred * (n_known / max(1, n_known - 1))
+    directions = unit(truth)
+    scores = []
+    for ridge in ridges:
+        left_out = found.left_out(centred, ridge)
+        if n_dims < FEWEST_DIMS:
+            scores.append(-float(((truth - left_out) ** 2).sum()))
+        else:
+            scores.append(float(np.einsum("ij,ij->i", directions, unit(left_out)).mean()))
+    return scores
+
+
+class KernelMix:
+    """What each known vector counts in each row that is wanted; computed when asked for."""
+
+    def __init__(self, solved: Solved, rows: np.ndarray) -> None:
+        self.solved = solved
+        self.rows = rows
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield parts of the rows that are wanted, and their kernel with the known ones."""
+        for block in row_blocks(self.rows.size, ROWS_PER_BLOCK):
+            yield block, self.solved.kernel.between(self.rows[block], self.solved.landmarks)
+
+    @one_blas_thread()
+    def shares(self, places: Any) -> np.ndarray:
+        """Return the share of every known row (across) in some wanted rows (down)."""
+        rows = self.rows[np.asarray(places, np.int64)]
+        alike = self.solved.kernel.between(rows, self.solved.landmarks)
+        shares = self.solved.onto_known(alike)
+        # What the regression shrinks away goes to the mean, of which all known rows are a part.
+        return shares + (1.0 - shares.sum(axis=1, keepdims=True)) / shares.shape[1]
+
+    @one_blas_thread()
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
+        """Return the mix of the known rows' `values` for every wanted row."""
+        mean = values.mean(axis=0, dtype=np.float64)
+        slopes = self.solved.slopes(values - mean)
+        found = np.empty((self.rows.size, values.shape[1]))
+        for block, alike in self._blocks():
+            found[block] = mean + alike @ slopes
+        return found
+
+    @one_blas_thread()
+    def misfit(self) -> np.ndarray:
+        """Return the standard deviation that a Gaussian process with this kernel would have.
+
+        Of many known rows, a sample is enough to tell rows apart that are far from all of them.
+        """
+        few, found = self.solved.of_few(MOST_TUNED_ON), np.empty(self.rows.size)
+        for block in row_blocks(self.rows.size, ROWS_PER_BLOCK):
+            alike = few.kernel.between(self.rows[block], few.landmarks)
+            missing = few.kernel.own(self.rows[block]) - few.told(alike)
+            found[block] = np.sqrt(np.maximum(missing, 0.0))
+        return found
+
+    def straight(self) -> np.ndarray:
+        """Return ones: every coefficient is on a known row."""
+        return np.ones(self.rows.size)
+
+    @one_blas_thread()
+    def tightness(self) -> np.ndarray:
+        """Return how alike each wanted row and the known row most like it are."""
+        found = np.empty(self.rows.size)
+        for block, alike in self._blocks():
+            found[block] = alike.max(axis=1)
+        return found

@@ -1,0 +1,270 @@
+"""Systems of kernel ridge regression, each solved in the way that its size and kernel admit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+
+from vecfill._blas import one_blas_thread
+from vecfill.errors import InputError
+from vecfill.method.engine import row_blocks
+from vecfill.model.kernels import Kernel
+
+ROWS_PER_BLOCK = 4096
+
+LEAST_VALUE = 1e-7
+"""Eigenvalue of a landmark kernel, relative to the largest, below which a direction is left out:
+products of coordinates would have no digits there, and every strength holds it at zero."""
+
+
+class Solved(Protocol):
+    """A regression that was solved: what the kernel of a row with some known rows is good for."""
+
+    kernel: Kernel
+    landmarks: np.ndarray
+    """Numbers of the known rows with which a row is compared."""
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """Return what the kernel is multiplied with to give the known rows' centred `values`."""
+        ...
+
+    def onto_known(self, alike: np.ndarray) -> np.ndarray:
+        """Return what each known row (across) counts in rows (down) by their kernel."""
+        ...
+
+    def told(self, alike: np.ndarray) -> np.ndarray:
+        """Return how much of each row's own kernel the known rows explain."""
+        ...
+
+    def of_few(self, most: int) -> Solved:
+        """Return the regression on a sample of so many known rows; itself if there are fewer."""
+        ...
+
+
+class Exact:
+    """The regression on all known rows, by a Cholesky factorisation."""
+
+    def __init__(self, kernel: Kernel, known: np.ndarray, ridge: float) -> None:
+        self.kernel = kernel
+        self.landmarks = known
+        self.ridge = ridge
+
+    @cached_property
+    def _lower(self) -> np.ndarray:
+        gram = self.kernel.between(self.landmarks, self.landmarks)
+        gram[np.diag_indices_from(gram)] += self.ridge
+        try:
+            return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError as error:
+            raise InputError(
+                f"ridge={self.ridge:g} is too small: some known rows are so alike that their "
+                "kernel cannot be inverted. Use a larger one, or leave it out to have it chosen."
+            ) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A quick thing to make again, and large.
+        return {name: value for name, value in vars(self).items() if name != "_lower"}
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """Return what the kernel is multiplied with."""
+        return cho_solve((self._lower, True), values, check_finite=False)
+
+    def onto_known(self, alike: np.ndarray) -> np.ndarray:
+        """Return what each known row counts."""
+        return cho_solve((self._lower, True), alike.T, check_finite=False).T
+
+    def told(self, alike: np.ndarray) -> np.ndarray:
+        """Return how much of each row the known rows explain."""
+        half = solve_triangular(self._lower, alike.T, lower=True, check_finite=False)
+        return np.einsum("ij,ij->j", half, half)
+
+    def of_few(self, most: int) -> Solved:
+        """Return the regression on a sample of the known rows."""
+        if self.landmarks.size <= most:
+            return self
+        return Exact(self.kernel, sampled(self.landmarks, most), self.ridge)
+
+
+class Approximate:
+    """The regression on all known rows, by eigenvalues: some may be negative, and are left out."""
+
+    def __init__(self, factors: Factors, ridge: float) -> None:
+        self.kernel = factors.kernel
+        self.landmarks = factors.landmarks
+        self.factors = factors
+        self.ridge = ridge
+        values = factors.values
+        self._turned = factors.back * (np.sqrt(values) / (values + ridge))
+        self._told = values / (values + ridge)
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """Return what the kernel is multiplied with."""
+        return self._turned @ (self.factors.vectors.T @ values)
+
+    def onto_known(self, alike: np.ndarray) -> np.ndarray:
+        """Return what each known row counts."""
+        return (alike @ self._turned) @ self.factors.vectors.T
+
+    def told(self, alike: np.ndarray) -> np.ndarray:
+        """Return how much of each row the known rows explain."""
+        return (alike @ self.factors.back) ** 2 @ self._told
+
+    def of_few(self, most: int) -> Solved:
+        """Return the regression on a sample of the known rows."""
+        if self.landmarks.size <= most:
+            return self
+        few = sampled(self.landmarks, most)
+        return Approximate(factorised(self.kernel, few, few), self.ridge)
+
+
+class FromLandmarks:
+    """The regression of many known rows on coordinates that some of them, the landmarks, give.
+
+    The kernel of all known rows with the landmarks is never kept: it is made again in parts.
+    """
+
+    def __init__(
+        self, kernel: Kernel, known: np.ndarray, landmarks: np.ndarray, ridge: float
+    ) -> None:
+        self.kernel = kernel
+        self.known = known
+        self.landmarks = landmarks
+        self.ridge = ridge
+
+    @cached_property
+    def _back(self) -> np.ndarray:
+        """(n_landmarks, rank): the kernel of a row, times this, gives its coordinates."""
+        between = self.kernel.between(self.landmarks, self.landmarks)
+        values, turn = _positive(between, least=LEAST_VALUE)
+        return turn / np.sqrt(values)
+
+    @cached_property
+    def _lower(self) -> np.ndarray:
+        """Factor of the known rows' products of coordinates, plus the ridge."""
+        squares = np.zeros((self.landmarks.size, self.landmarks.size))
+        for alike in self._parts():
+            squares += alike.T @ alike
+        products = self._back.T @ squares @ self._back
+        products[np.diag_indices_from(products)] += self.ridge
+        return cholesky(products, lower=True, overwrite_a=True, check_finite=False)
+
+    def _parts(self) -> Iterator[np.ndarray]:
+        for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
+            yield self.kernel.between(self.known[block], self.landmarks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Quick to make again.
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """Return what the kernel is multiplied with."""
+        blocks = row_blocks(self.known.size, ROWS_PER_BLOCK)
+        found = np.zeros((self.landmarks.size, values.shape[1]))
+        for block, alike in zip(blocks, self._parts(), strict=True):
+            found += alike.T @ values[block]
+        return self._back @ cho_solve((self._lower, True), self._back.T @ found)
+
+    def onto_known(self, alike: np.ndarray) -> np.ndarray:
+        """Return what each known row counts."""
+        steps = cho_solve((self._lower, True), (alike @ self._back).T)
+        turned = self._back @ steps
+        return np.vstack([part @ turned for part in self._parts()]).T
+
+    def told(self, alike: np.ndarray) -> np.ndarray:
+        """Return how much of each row the known rows explain."""
+        coordinates = (alike @ self._back).T
+        half = solve_triangular(self._lower, coordinates, lower=True, check_finite=False)
+        explained = np.einsum("ij,ij->j", coordinates, coordinates)
+        return explained - self.ridge * np.einsum("ij,ij->j", half, half)
+
+    def of_few(self, most: int) -> Solved:
+        """Return the regression on a sample of the known rows."""
+        few = sampled(self.known, most)
+        if self.kernel.space.has_vectors:
+            return Exact(self.kernel, few, self.ridge)
+        return Approximate(factorised(self.kernel, few, few), self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A kernel of known rows as ``vectors @ diag(values) @ vectors.T``."""
+
+    kernel: Kernel
+    landmarks: np.ndarray
+    """Numbers of the rows from which the kernel is approximated: all known ones, if few."""
+    vectors: np.ndarray = field(repr=False)
+    """(n_known, rank), orthonormal columns."""
+    values: np.ndarray = field(repr=False)
+    """(rank,), positive."""
+    back: np.ndarray = field(repr=False)
+    """(n_landmarks, rank): the kernel of a row with the landmarks, times this, gives the row's
+    coordinates; those of the known rows are ``vectors * sqrt(values)``."""
+
+    def left_out(self, known: np.ndarray, ridge: float) -> np.ndarray:
+        """Return each known row as predicted from all others, minus the mean of the others.
+
+        In closed form, exactly what fits without the row would give, with the landmarks fixed.
+        """
+        n_known = len(known)
+        centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+        mean_of_others = -centred / max(1, n_known - 1)
+        shrink = self.values / (self.values + ridge)
+        smooth = self.vectors * shrink
+        missed = centred - smooth @ (self.vectors.T @ centred)
+        missed_by_one = 1.0 - smooth @ self.vectors.sum(axis=0)
+        free = np.maximum(1.0 - np.einsum("ij,ij->i", smooth, self.vectors), 1e-9)
+        residual = (missed - missed_by_one[:, None] * mean_of_others) / free[:, None]
+        return centred - residual - mean_of_others
+
+
+@one_blas_thread()
+def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Factors:
+    """Return a kernel of known rows in factors, from some of them or exactly from all.
+
+    Examples
+    --------
+    >>> from vecfill.model.space import Space
+    >>> kernel = Kernel(Space(np.array([[0.0], [1.0], [3.0]])), "as_given", "rbf")
+    >>> found = factorised(kernel, np.arange(3), np.arange(3))
+    >>> whole = found.vectors * found.values @ found.vectors.T
+    >>> np.allclose(whole, kernel.between(np.arange(3), np.arange(3)))
+    True
+    """
+    found = factors_of(kernel, landmarks, kernel.between(landmarks, landmarks))
+    if np.array_equal(known, landmarks):
+        return found
+    back = found.back
+    coordinates = kernel.between(known, landmarks) @ back
+    values, turn = _positive(coordinates.T @ coordinates)
+    vectors = coordinates @ (turn / np.sqrt(values))
+    return Factors(kernel, landmarks, vectors, values, back @ turn)
+
+
+@one_blas_thread()
+def factors_of(kernel: Kernel, rows: np.ndarray, gram: np.ndarray) -> Factors:
+    """Return the kernel of some rows, given as a matrix, in factors."""
+    values, turn = _positive(gram)
+    return Factors(kernel, rows, turn, values, turn / np.sqrt(values))
+
+
+def _positive(gram: np.ndarray, *, least: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positive eigenvalues above rounding and their vectors.
+
+    Distances that are not Euclidean can make a kernel with negative ones; they are left out.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > max(least * values[-1], 1e-300)
+    return values[kept], vectors[:, kept]
+
+
+def sampled(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most so many rows, the same ones each time, ascending."""
+    if rows.size <= most:
+        return rows
+    # At random, since rows in order of frequency or place would be a poor sample.
+    return np.sort(np.random.default_rng(0).permutation(rows)[:most])

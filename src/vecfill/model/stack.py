@@ -1,0 +1,250 @@
+"""Several predictors as one: their weighted sum, drawn a little towards known vectors near it.
+
+Members see the same known rows, and the weights are not negative. Then *attention*: a sum of
+predictions lies nearer to the mean than real vectors do, where many known vectors are about as
+near. So a share of the way is a softmax mix of the known vectors in whose direction the first
+estimate points. All of it is a linear mix of known vectors, so shares stay exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from vecfill import checks
+from vecfill._blas import one_blas_thread
+from vecfill._lengths import row_lengths
+from vecfill.errors import InputError
+from vecfill.method.engine import row_blocks
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, Mix, Prediction
+from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.base import TOL, Hiding
+from vecfill.model.space import Space
+
+ATTENTION = 0.35
+SHARPNESS = 20.0
+
+FEWEST_DIMS = 4
+"""In fewer dimensions directions tell nothing, and there is no attention."""
+
+ROWS_PER_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Stack(Predictor):
+    """The mean of the known vectors plus a weighted sum of what predictors add to it.
+
+    Examples
+    --------
+    >>> from vecfill.model.predictors import Mean, Nearest
+    >>> space = Space(np.array([[0.0], [4.0], [1.0]]))
+    >>> given = KnownRows(np.array([[0.0], [8.0], [np.nan]]), np.array([True, True, False]))
+    >>> Stack((Mean(), Nearest(n_neighbors=1)), (0.5, 0.5)).predict(space, given).vectors
+    array([[2.]])
+    """
+
+    members: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+    """What each member counts; they need not sum to one."""
+    attention: float = ATTENTION
+    """Share of the vector that is mixed from known vectors near the first estimate."""
+    sharpness: float = SHARPNESS
+    """How much nearer known vectors count more (beta of the softmax over cosines)."""
+
+    name: ClassVar[str] = "stack"
+    needs_vectors: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.members or len(self.members) != len(self.weights):
+            raise InputError(
+                f"A stack of {len(self.members)} members got {len(self.weights)} weights. Pass one "
+                "weight for each of at least one member."
+            )
+        for weight in self.weights:
+            checks.number(weight, "weights", low=0)
+        checks.number(self.attention, "attention", low=0, high=1)
+        checks.number(self.sharpness, "sharpness", low=0, open_low=True)
+
+    def __str__(self) -> str:
+        parts = [f"{w:.2f} x ({each})" for w, each in zip(self.weights, self.members, strict=True)]
+        tail = f", {self.attention:.0%} attention" if self.attention else ""
+        return f"stack of {' + '.join(parts)}{tail}"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it: the members and their part of the sum."""
+        total = sum(self.weights) or 1.0
+        parts = [
+            f"{each.in_words()} ({weight / total:.0%})".replace("%)", " %)")
+            for weight, each in zip(self.weights, self.members, strict=True)
+        ]
+        return f"a blend: {'; '.join(parts)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the predictor as plain values, for JSON."""
+        return {
+            "predictor": self.name,
+            "members": [each.to_dict() for each in self.members],
+            "weights": list(self.weights),
+            "attention": self.attention,
+            "sharpness": self.sharpness,
+        }
+
+    def fitted_to(self, space: Space) -> Self:
+        """Return the stack with every member as this space admits it, or refuse."""
+        return replace(self, members=tuple(each.fitted_to(space) for each in self.members))
+
+    @one_blas_thread()
+    def predict(
+        self,
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,
+    ) -> Prediction:
+        """Return the weighted sum for every row that is wanted, after attention."""
+        found = [each.predict(space, given, places=places, tol=tol) for each in self.members]
+        return self._put_together(found, given, places)
+
+    @classmethod
+    def predict_folds(
+        cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
+    ) -> list[list[Prediction]]:
+        """Return the predictions of the hidden rows; members share what they can among folds."""
+        by_stack = [
+            [
+                [found[0] for found in type(each).predict_folds([each], space, folds, tol=tol)]
+                for each in stack.members
+            ]
+            for stack in predictors
+        ]
+        return [
+            [
+                stack._put_together([found[number] for found in members], *fold)
+                for stack, members in zip(predictors, by_stack, strict=True)
+            ]
+            for number, fold in enumerate(folds)
+        ]
+
+    @one_blas_thread()
+    def _put_together(
+        self, found: Sequence[Prediction], given: KnownRows, places: np.ndarray | None
+    ) -> Prediction:
+        """Return the weighted sum of what the members found, after attention."""
+        known = given.known.astype(np.float64)
+        centre = known.mean(axis=0)
+        _refuse_trends(found)
+        estimates = np.repeat(centre[None], given.wanted(places).size, axis=0)
+        for weight, each in zip(self.weights, found, strict=True):
+            estimates += weight * (each.vectors - centre)
+        attention = self.attention if given.n_dims >= FEWEST_DIMS else 0.0
+        mixes = [each.composition.mix for each in found]
+        near = Attention(estimates, known, attention, self.sharpness)
+        vectors = near.drawn(estimates, known).astype(given.embedding.dtype)
+        went = [each.composition.convergence for each in found]
+        worst = max(
+            (each for each in went if each is not None),
+            key=lambda each: each.relative_change,
+            default=None,
+        )
+        return Prediction(vectors, Composition(StackMix(mixes, self.weights, near), None, worst))
+
+
+def _refuse_trends(found: Sequence[Prediction]) -> None:
+    """Refuse members whose vectors are more than a mix of known ones: shares would not be exact."""
+    if any(each.composition.trend is not None for each in found):
+        raise InputError(
+            "A member of the stack has a linear trend (residual_share). Shares of known rows are "
+            "then not exact. Use KernelRidge for the trend, and LatentSemantic without one."
+        )
+
+
+class Attention:
+    """First estimates, and known vectors in whose direction they are drawn."""
+
+    def __init__(
+        self, estimates: np.ndarray, known: np.ndarray, share: float, sharpness: float
+    ) -> None:
+        self.centre = known.mean(axis=0)
+        self.steps = estimates - self.centre
+        self.known = known
+        self.share = share
+        self.sharpness = sharpness
+
+    def coefficients(self, places: Any) -> np.ndarray:
+        """Return what each known row (across) adds to some estimates (down) by attention."""
+        steps, around = self.steps[places], self.known - self.centre
+        nearness = self.sharpness * (unit(steps) @ unit(around).T)
+        nearness -= nearness.max(axis=1, keepdims=True)
+        softmax = np.exp(nearness)
+        softmax /= softmax.sum(axis=1, keepdims=True)
+        # As long as the estimate's own step: a softmax of few rows is long, one of many is short.
+        lengths = row_lengths(softmax @ around)
+        wanted = row_lengths(steps)
+        factor = np.divide(
+            wanted, lengths, out=np.zeros_like(wanted), where=lengths > 1e-12 * wanted
+        )
+        return self.share * factor[:, None] * softmax
+
+    def drawn(self, estimates: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return estimates of `values` for all rows, drawn towards those of near known rows."""
+        if self.share == 0.0:
+            return estimates
+        mean = values.mean(axis=0, dtype=np.float64)
+        drawn = mean + (1.0 - self.share) * (estimates - mean)
+        for block in row_blocks(len(drawn), ROWS_PER_BLOCK):
+            drawn[block] += self.coefficients(block) @ (values - mean)
+        return drawn
+
+
+class StackMix:
+    """The shares of a stack: those of its members, and those of attention."""
+
+    def __init__(self, mixes: Sequence[Mix], weights: Sequence[float], near: Attention) -> None:
+        self.mixes = tuple(mixes)
+        self.weights = tuple(weights)
+        self.near = near
+
+    @one_blas_thread()
+    def shares(self, places: Any) -> np.ndarray:
+        """Return the share of every known row (across) in some wanted rows (down)."""
+        rows = np.asarray(places, np.int64)
+        n_known = len(self.near.known)
+        shares = np.zeros((rows.size, n_known))
+        for weight, each in zip(self.weights, self.mixes, strict=True):
+            shares += weight * each.shares(rows)
+        if self.near.share:
+            shares = (1.0 - self.near.share) * shares + self.near.coefficients(rows)
+        # What is left to one belongs to the mean, of which all known rows are a part.
+        return shares + (1.0 - shares.sum(axis=1, keepdims=True)) / n_known
+
+    @one_blas_thread()
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
+        """Return the mix of the known rows' `values` for every wanted row."""
+        mean = values.mean(axis=0, dtype=np.float64)
+        found = np.repeat(mean[None], len(self.near.steps), axis=0)
+        for weight, each in zip(self.weights, self.mixes, strict=True):
+            found += weight * (each.spread(values, tol=tol) - mean)
+        return self.near.drawn(found, values)
+
+    def misfit(self) -> np.ndarray:
+        """Return how badly the domain row was explained, as a mean over the members."""
+        return self._averaged([each.misfit() for each in self.mixes])
+
+    def straight(self) -> np.ndarray:
+        """Return how much rests on known rows directly, as a mean over the members."""
+        return self._averaged([each.straight() for each in self.mixes])
+
+    def tightness(self) -> np.ndarray:
+        """Return the largest weight, as a mean over the members."""
+        return self._averaged([each.tightness() for each in self.mixes])
+
+    def _averaged(self, told: list[np.ndarray]) -> np.ndarray:
+        total = sum(self.weights)
+        weights = np.divide(self.weights, total) if total > 0 else np.ones(len(told)) / len(told)
+        return weights @ np.array(told)

@@ -1,0 +1,161 @@
+"""The file of a model: its parts by name, each read and checked when it is first needed.
+
+One safetensors file. Its metadata says the version, what the model is, and how each part is put
+together from arrays. Only classes in `CLASSES` are ever made from a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vecfill.errors import FormatError
+from vecfill.inputs import later_columns, later_rows, later_texts
+from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.rarity import Rarity, VocabularyMeans
+from vecfill.inputs.spelling_model import SpellingModel
+from vecfill.inputs.tfidf import TextModel
+from vecfill.io.mapped import MappedArrays, write_mapped
+from vecfill.io.packing import Packer, Unpacker
+from vecfill.model import predictors
+from vecfill.model.fitted_preparation import FittedPreparation
+from vecfill.model.offset import Curve, OffsetRule
+from vecfill.model.predictors.fused import Fused
+from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.space import Space
+from vecfill.model.stack import Stack
+from vecfill.model.stored_space import SpaceSize, StoredSpace
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.fusion import SourceReport
+from vecfill.trust.hidden import Hidden
+from vecfill.trust.proof import Suspicion, Teachers
+from vecfill.trust.scores import RowScores
+from vecfill.trust.strata import Stratum
+
+KIND = "vecfill model"
+VERSION = 1
+
+_KEPT = (
+    later_columns.NumberColumn,
+    later_columns.CategoryColumn,
+    later_columns.SignsColumn,
+    later_columns.TextColumn,
+    later_rows.ColumnsReader,
+    later_rows.ArrayReader,
+    later_rows.DistancesReader,
+    later_rows.NoReader,
+    later_texts.TextReader,
+    later_texts.WordsReader,
+    later_texts.EncoderReader,
+    later_texts.NamesReader,
+    later_texts.NGramModel,
+    later_texts.PartsModel,
+    later_rows.KeptSource,
+    KeptNames,
+    Rarity,
+    VocabularyMeans,
+    SpellingModel,
+    TextModel,
+    predictors.LatentSemantic,
+    predictors.KernelRidge,
+    predictors.LinearRidge,
+    predictors.MatchingPursuit,
+    predictors.Mean,
+    predictors.Nearest,
+    predictors.Sparsemax,
+    Stack,
+    Fused,
+    FittedPreparation,
+    Curve,
+    OffsetRule,
+    SpaceSize,
+    Confidence,
+    SourceReport,
+    Hidden,
+    Suspicion,
+    Teachers,
+    RowScores,
+    Stratum,
+)
+
+CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
+"""What a file may hold."""
+
+LARGE = 1 << 22
+"""Bytes of an array up to which it is checked when the file is opened."""
+
+
+def write_parts(
+    path: str | os.PathLike[str],
+    parts: Mapping[str, Any],
+    about: Mapping[str, Any],
+    *,
+    overwrite: bool,
+) -> None:
+    """Write the parts of a model, and what is to be said about it, to one file."""
+    packer = Packer()
+    packed = {name: packer.pack(parts[name], name) for name in parts}
+    summary = {"model": dict(about), "parts": packed}
+    write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
+
+
+class FileParts(Mapping[str, Any]):
+    """The parts of a model in a file."""
+
+    def __init__(self, path: str | os.PathLike[str], *, check: bool = False) -> None:
+        self._arrays = MappedArrays(path, kind=KIND, version=VERSION)
+        packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
+        if not isinstance(packed, dict) or not isinstance(about, dict):
+            raise FormatError(f"{path} has no model in it. Save the model again.")
+        self._packed: dict[str, Any] = packed
+        self.about: dict[str, Any] = about
+        self._found: dict[str, Any] = {}
+        self._unpacker = Unpacker(CLASSES, self._array, str(path))
+        self.path = path
+        if check:
+            self._arrays.check()
+            for name in packed:
+                _ = self[name]
+
+    def _array(self, name: str) -> Any:
+        if name not in self._arrays.names:
+            raise FormatError(f"{self.path}: the array {name!r} is missing. Save the model again.")
+        return self._arrays[name]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._packed:
+            raise FormatError(f"{self.path}: the part {name!r} is missing. Save the model again.")
+        if name not in self._found:
+            self._found[name] = self._unpacker.unpack(self._packed[name], name)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
+def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Space:
+    """Return the space of a model in a file, or the spaces of its sources."""
+    layout = parts["layout"]
+    found = [
+        StoredSpace(
+            parts[f"space {number} size"],
+            lambda name, number=number: parts[f"space {number} {name}"],
+            n_jobs=n_jobs,
+        )
+        for number in range(layout["n_spaces"])
+    ]
+    if not layout["is_joint"]:
+        return found[0]
+    n_all = len(parts["is_known"])
+    members = [
+        Member(name, space, parts[f"space {number} members"], n_all)
+        for number, (name, space) in enumerate(zip(layout["names"], found, strict=True))
+    ]
+    return SourcesSpace([[member] for member in members])

@@ -1,0 +1,42 @@
+"""Lengths of imputed vectors, brought to the distribution of the known ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vecfill._lengths import row_lengths
+
+
+def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return factors that give imputed rows the distribution of lengths of the known ones.
+
+    The order of lengths stays: the k-th shortest imputed row gets the length of the known row
+    that stands at the same share of the way.
+
+    Examples
+    --------
+    >>> norm_factors(np.array([[1.0], [2.0]]), np.array([[2.0], [4.0], [6.0]])).tolist()
+    [3.0, 2.5]
+    """
+    lengths = row_lengths(imputed)
+    rank = (np.argsort(np.argsort(lengths, kind="stable"), kind="stable") + 0.5) / lengths.size
+    return _factors(lengths, rank, known)
+
+
+def norm_factors_of_new(new: np.ndarray, imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return factors for rows that come later, by where they stand among the imputed ones.
+
+    Examples
+    --------
+    >>> imputed, known = np.array([[1.0], [2.0]]), np.array([[2.0], [4.0], [6.0]])
+    >>> norm_factors_of_new(np.array([[1.5]]), imputed, known).round(2)
+    array([2.67])
+    """
+    lengths, others = row_lengths(new), np.sort(row_lengths(imputed))
+    rank = (np.searchsorted(others, lengths) / max(1, others.size)).clip(0.0, 1.0)
+    return _factors(lengths, rank, known)
+
+
+def _factors(lengths: np.ndarray, rank: np.ndarray, known: np.ndarray) -> np.ndarray:
+    wanted = np.quantile(row_lengths(known), rank)
+    return np.divide(wanted, lengths, out=np.ones(lengths.size), where=lengths > 0)

@@ -1,0 +1,179 @@
+"""Hidden rows predicted by many predictors, and how those stand.
+
+Groups of predictors race: one that clearly loses on the first fold is not tried on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
+from vecfill.model.predictors.base import Hiding
+from vecfill.model.space import Space
+from vecfill.trust.folds import Fold
+from vecfill.trust.scores import GOALS, Judge, RowScores, joined, total_score
+from vecfill.trust.stacking import stacked
+
+CHOICE_TOL = 1e-4
+"""Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
+
+FEWEST_RACED = 100
+"""Hidden rows of a fold that can show that a predictor loses."""
+
+CLEAR_LOSS = 3.0
+"""Standard errors by which one that is not tried further lies behind."""
+
+POOL = 5000
+"""Known vectors among which the truth is ranked when predictors are compared."""
+
+
+def pool_of(truth: np.ndarray, n_known: int) -> np.ndarray:
+    """Return the hidden rows and so many other known ones that ranks mean something."""
+    others = np.setdiff1d(np.arange(n_known), truth)
+    n_others = min(others.size, max(0, POOL - truth.size))
+    return np.union1d(truth, np.random.default_rng(0).permutation(others)[:n_others])
+
+
+class Trials:
+    """Hidden rows predicted by many predictors, fold by fold, each thing computed once."""
+
+    def __init__(
+        self,
+        space: Space,
+        embedding: EmbeddingVectors,
+        is_known: KnownMask,
+        folds: list[Fold],
+        goal: str,
+    ) -> None:
+        self.space = space
+        self.goal = goal
+        self.known = embedding[is_known]
+        self.folds = folds
+        self.given = [KnownRows(embedding, fold.is_seen) for fold in folds]
+        self.pools = [pool_of(fold.truth, len(self.known)) for fold in folds]
+        self.centres = [given.known.mean(axis=0) for given in self.given]
+        ranked = zip(self.pools, self.centres, strict=True)
+        self.judges = [Judge(self.known[pool], centre) for pool, centre in ranked]
+        self.scores: dict[Any, RowScores] = {}
+        self.dropped: list[Any] = []
+        self.directions: dict[Any, np.ndarray] = {}
+        self.steps: dict[Any, np.ndarray] = {}
+
+    def run(self, kin: Sequence[Predictor]) -> None:
+        """Score predictors that share most of their work, unless they clearly lose.
+
+        Those that lose on the first fold are not tried on the others.
+        """
+        early: list[list[np.ndarray]] = [[] for _ in kin]
+        if self._can_race() and not type(kin[0]).shares_folds(self._hidings()):
+            early = self._found(kin, self._hidings()[:1])
+            scores = [self._scored(0, vectors) for (vectors,) in early]
+            if self._loses(scores, type(kin[0])):
+                self.dropped += kin
+                return
+        found = self._found(kin, self._hidings()[len(early[0]) :])
+        for each, first, rest in zip(kin, early, found, strict=True):
+            self.add(each, first + rest)
+
+    def _hidings(self) -> list[Hiding]:
+        return [(given, fold.places) for fold, given in zip(self.folds, self.given, strict=True)]
+
+    def _found(self, kin: Sequence[Predictor], folds: list[Hiding]) -> list[list[np.ndarray]]:
+        """Return the vectors of the hidden rows, by predictor and then by fold."""
+        found = type(kin[0]).predict_folds(kin, self.space, folds, tol=CHOICE_TOL)
+        return [[fold[number].vectors for fold in found] for number in range(len(kin))]
+
+    def _can_race(self) -> bool:
+        return len(self.folds) > 1 and self.folds[0].hidden.size >= FEWEST_RACED
+
+    def _loses(self, scores: Sequence[RowScores], kind: type[Predictor]) -> bool:
+        """Tell whether no predictor comes near, on the first fold, to the best so far of a kind."""
+        if not any(isinstance(each, kind) for each in self.scores):
+            return False
+        best = self.scores[self.best(kind)].rows(np.arange(self.folds[0].hidden.size))
+        return all(clearly_loses(each, best, self.goal) for each in scores)
+
+    def add(self, predictor: Predictor, vectors: list[np.ndarray]) -> None:
+        """Score predictions of the hidden rows of each fold."""
+        self.scores[predictor] = joined([self._scored(*one) for one in enumerate(vectors)])
+        steps = [part - centre for part, centre in zip(vectors, self.centres, strict=True)]
+        self.directions[predictor] = np.vstack([unit(step) for step in steps])
+        self.steps[predictor] = np.vstack(steps)
+
+    def add_stacks(self, group: np.ndarray) -> None:
+        """Score stacks of the predictors that do best and whose shares are exact."""
+        mixes = [each for each in self.scores if getattr(each, "residual_share", None) is None]
+        members = self.leading([each for each in mixes if isinstance(each, LatentSemantic)], 2)
+        members += [each for each in mixes if isinstance(each, KernelRidge)]
+        pairs = zip(self.folds, self.centres, strict=True)
+        truth = np.vstack([self.known[fold.truth] - centre for fold, centre in pairs])
+        folds = [(fold, given.known) for fold, given in zip(self.folds, self.given, strict=True)]
+        parts = [self.steps[each] for each in members]
+        for stack, vectors in stacked(members, parts, truth, group, folds):
+            self.add(stack, vectors)
+
+    def _scored(self, number: int, vectors: np.ndarray) -> RowScores:
+        truth = np.searchsorted(self.pools[number], self.folds[number].truth)
+        return self.judges[number].scored(vectors, truth, n_jobs=self.space.n_jobs)
+
+    def truth(self) -> np.ndarray:
+        """Return the hidden rows' true directions, in the order of the predictions."""
+        pairs = zip(self.folds, self.centres, strict=True)
+        return np.vstack([unit(self.known[fold.truth] - centre) for fold, centre in pairs])
+
+    def best(self, kind: type[Predictor] = Predictor) -> Any:
+        """Return the predictor, of a kind, that does best on all hidden rows."""
+        tried = [each for each in self.scores if isinstance(each, kind)]
+        every_row = np.arange(len(self.scores[tried[0]].cosine))
+        total = standing([self.scores[each] for each in tried], every_row, self.goal)
+        return tried[int(np.argmax(total))]
+
+    def leading(self, tried: list[Any], n: int) -> list[Any]:
+        """Return the `n` best of some predictors, the best first."""
+        totals = total_score([self.scores[each] for each in tried], self.goal)
+        order = np.argsort(-totals, kind="stable")
+        return [tried[place] for place in order[:n]]
+
+
+def clearly_loses(one: RowScores, other: RowScores, goal: str) -> bool:
+    """Tell whether one predictor is nowhere above another, and somewhere far below.
+
+    Examples
+    --------
+    >>> from vecfill.trust.scores import score_rows
+    >>> known, truth = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200)
+    >>> good, bad = (score_rows(each, truth, known, np.zeros(4)) for each in (known, known[::-1]))
+    >>> clearly_loses(bad, good, "balanced"), clearly_loses(good, bad, "balanced")
+    (True, False)
+    """
+    gaps = [one.of(measure) - other.of(measure) for measure in GOALS[goal]]
+    errors = [max(float(gap.std()) / np.sqrt(gap.size), 1e-12) for gap in gaps]
+    sizes = [float(gap.mean()) / error for gap, error in zip(gaps, errors, strict=True)]
+    return bool(max(sizes) <= 0 and min(sizes) < -CLEAR_LOSS)
+
+
+def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balanced") -> np.ndarray:
+    """Return how well each predictor does on some rows: the sum of standardised measures.
+
+    A predictor whose ranks are worse than the best one's by more than chance is out, however good
+    its cosines: a vector that cannot be told from others is of no use. Not so if cosines are all
+    that is wanted.
+    """
+    total = np.zeros(len(scores))
+    for measure in GOALS[goal]:
+        means = np.array([score.of(measure)[rows].mean() for score in scores])
+        spread = means.std()
+        if spread > 0:
+            total += (means - means.mean()) / spread
+    if goal == "cosine":
+        return total
+    ranks = np.array([score.reciprocal_rank[rows] for score in scores])
+    short = ranks[ranks.mean(axis=1).argmax()] - ranks
+    total[short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)] = -np.inf
+    return total

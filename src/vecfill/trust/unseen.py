@@ -1,0 +1,211 @@
+"""Hidden known rows as every source predicts them, and what weights of sources they teach.
+
+Unknown rows differ from the known ones: most headings without a vector have names of several
+words, for example. So hidden rows of a kind that is frequent among the unknown rows count more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.optimize import nnls
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.scaling import scaled_together
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.fused import Pattern
+from vecfill.model.sources import Member, SourcesSpace
+from vecfill.trust.folds import Fold
+from vecfill.trust.scores import RowScores, score_rows
+from vecfill.trust.trials import CHOICE_TOL
+
+N_GROUPS = 5
+"""Groups into which the rows of a single fold are dealt, each judged by the others."""
+
+FEWEST_IN_PATTERN = 30
+"""Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
+
+SHRINK = 1e-3
+"""Added to the diagonal of the normal equations, as a share of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Hidden known rows as every source predicts them, without having seen them."""
+
+    predicted: np.ndarray
+    """(n_sources, n_hidden, n_dims) from the mean of the hidden rows' predictions; 0 if absent."""
+    truth: np.ndarray
+    """(n_hidden, n_dims) from the mean of the hidden rows."""
+    is_present: np.ndarray
+    """(n_hidden, n_sources)."""
+    group: np.ndarray
+    """(n_hidden,) rows that are judged together."""
+    pool: np.ndarray
+    """(n_pool, n_dims) known rows from the same mean, among which the truth is ranked."""
+    place: np.ndarray
+    """(n_hidden,) each hidden row in the pool."""
+    importance: np.ndarray
+    """(n_hidden,) how much each hidden row counts, 1 on average: more if it is of a kind that is
+    more frequent among the unknown rows."""
+
+    def weights(self, pattern: Pattern, kept: Sequence[int], rows: np.ndarray) -> np.ndarray:
+        """Return non-negative weights of all sources for a pattern, learnt on some hidden rows.
+
+        Only rows that have at least the sources of the pattern can teach. Where these are too few,
+        the source that most rows lack is left out.
+        """
+        used = [place for place in kept if pattern[place]]
+        teachers, fewest = rows, min(FEWEST_IN_PATTERN, rows.size // 3 + 1)
+        while used:
+            teachers = rows[self.is_present[rows][:, used].all(axis=1)]
+            if teachers.size >= fewest:
+                break
+            used.remove(min(used, key=lambda place: self.is_present[rows, place].sum()))
+        found = np.zeros(len(pattern))
+        if len(used) == 1:
+            found[used] = 1.0
+        elif used:
+            scale = np.sqrt(self.importance[teachers])[:, None]
+            found[used] = _non_negative(
+                self.predicted[used][:, teachers] * scale, self.truth[teachers] * scale
+            )
+        return found
+
+    def fused(self, kept: Sequence[int]) -> np.ndarray:
+        """Return hidden rows by the kept sources, each with weights learnt without its group."""
+        out = np.zeros_like(self.truth)
+        everyone = np.arange(len(out))
+        for one in np.unique(self.group):
+            asked, others = everyone[self.group == one], everyone[self.group != one]
+            for pattern in np.unique(self.is_present[asked], axis=0):
+                weights = self.weights(tuple(pattern.tolist()), kept, others)
+                rows = asked[(self.is_present[asked] == pattern).all(axis=1)]
+                out[rows] = np.einsum("s,snd->nd", weights, self.predicted[:, rows])
+        return out
+
+    def scores(self, kept: Sequence[int]) -> RowScores:
+        """Return honest scores of the kept sources."""
+        centre = np.zeros(self.truth.shape[1])
+        return score_rows(self.fused(kept), self.place, self.pool, centre)
+
+    def shares(self, weights: np.ndarray) -> np.ndarray:
+        """Return the part of each source in the fused rows, under weights of (n_hidden, n_sources).
+
+        It is the projection of what the source adds on the sum, so that parts sum to one.
+        """
+        total = np.einsum("ns,snd->nd", weights, self.predicted)
+        along = np.einsum("ns,snd,nd->s", weights, self.predicted, total)
+        return along / max(float((total**2).sum()), 1e-300)
+
+    def like_unknown(self, kept: Sequence[int]) -> RowScores:
+        """Return scores whose means are those of rows like the unknown ones."""
+        scores = self.scores(kept)
+        return RowScores(*(getattr(scores, each.name) * self.importance for each in fields(scores)))
+
+
+def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) -> np.ndarray:
+    """Return weights of hidden rows under which kinds are as frequent as among the unknown rows.
+
+    A kind of which few rows are hidden is not raised: they would decide about all others.
+
+    Examples
+    --------
+    >>> kinds = np.array(["one"] * 90 + ["several"] * 110)
+    >>> weights = importance_like(kinds, np.arange(200) < 130, np.arange(130))
+    >>> bool(weights[100] > weights[0]), round(float(weights.mean()), 6)
+    (True, 1.0)
+    """
+    found = np.ones(hidden.size)
+    for kind in np.unique(kinds[hidden]):
+        rows = kinds[hidden] == kind
+        share = float((kinds[~is_known] == kind).mean()) / float(rows.mean())
+        found[rows] = share if rows.sum() >= FEWEST_IN_PATTERN else min(share, 1.0)
+    return found / found.mean() if found.any() else np.ones(hidden.size)
+
+
+def _non_negative(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the weights of predictions, none below zero, that come nearest to the truth.
+
+    Examples
+    --------
+    >>> one, other = np.eye(3), np.ones((3, 3))
+    >>> _non_negative(np.stack([one, other]), 2 * one).round(2)
+    array([2., 0.])
+    """
+    predicted, truth = scaled_together(predicted, truth)
+    gram = np.einsum("snd,tnd->st", predicted, predicted)
+    gram[np.diag_indices_from(gram)] *= 1.0 + SHRINK
+    along = np.einsum("snd,nd->s", predicted, truth)
+    if not (np.diag(gram) > 0).all():
+        used = np.flatnonzero(np.diag(gram) > 0)
+        found = np.zeros(len(gram))
+        if used.size:
+            found[used] = _non_negative(predicted[used], truth)
+        return found
+    lower = np.linalg.cholesky(gram)
+    return nnls(lower.T, np.linalg.solve(lower, along))[0]
+
+
+def out_of_fold(
+    space: SourcesSpace,
+    predictors: Sequence[Predictor | None],
+    embedding: EmbeddingVectors,
+    is_known: KnownMask,
+    folds: Sequence[Fold],
+) -> OutOfFold:
+    """Return the hidden rows of some folds as every source predicts them.
+
+    Everything is measured from the mean of the hidden rows, so that an offset which they all
+    share does not decide about weights.
+    """
+    hidden = np.concatenate([fold.hidden for fold in folds])
+    sizes = [fold.hidden.size for fold in folds]
+    group = np.repeat(np.arange(len(folds)), sizes)
+    if len(folds) == 1:
+        group = np.arange(hidden.size) % N_GROUPS
+    predicted = np.zeros((len(space.members), hidden.size, embedding.shape[1]))
+    is_present = space.presence[hidden]
+    for number, (member, predictor) in enumerate(zip(space.members, predictors, strict=True)):
+        if predictor is None:
+            is_present[:, number] = False
+            continue
+        found = [_of_fold(member, predictor, embedding, fold) for fold in folds]
+        predicted[number] = np.concatenate(found)
+        present = is_present[:, number]
+        predicted[number, present] -= predicted[number, present].mean(axis=0)
+    centre = embedding[hidden].mean(axis=0)
+    known = np.flatnonzero(is_known)
+    importance = np.ones(hidden.size)
+    if space.kinds and not is_known.all():
+        importance = importance_like(np.array(space.kinds), is_known, hidden)
+    return OutOfFold(
+        predicted,
+        embedding[hidden] - centre,
+        is_present,
+        group,
+        embedding[known] - centre,
+        np.searchsorted(known, hidden),
+        importance,
+    )
+
+
+def _of_fold(
+    member: Member, predictor: Predictor, embedding: EmbeddingVectors, fold: Fold
+) -> np.ndarray:
+    """Return a fold's hidden rows as one source predicts them, from the mean of what it has seen.
+
+    Rows that it does not describe are 0.
+    """
+    own = member.given(KnownRows(embedding, fold.is_seen))
+    place_of = np.full(member.n_all, -1)
+    place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
+    places = place_of[fold.hidden]
+    found = np.zeros((fold.hidden.size, embedding.shape[1]))
+    if (places >= 0).any() and own.n_known:
+        asked = predictor.predict(member.space, own, places=places[places >= 0], tol=CHOICE_TOL)
+        found[places >= 0] = asked.vectors - own.known.mean(axis=0)
+    return found

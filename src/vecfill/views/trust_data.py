@@ -1,0 +1,196 @@
+"""What a page says about trust: the verdict, proofs, sources, kinds of entities, confidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vecfill.embedding import printable
+from vecfill.result import Result
+from vecfill.trust.confidence import Confidence
+from vecfill.trust.evaluation import Evaluation
+
+N_BINS = 20
+N_RELIABILITY_BINS = 10
+MEASURES = ("centred_cosine", "mrr", "hits_at_10")
+CHANCE = 1e-3
+PROOFS = {
+    "random": "Known entities hidden at random",
+    "rarest": "The rarest third of the known entities, hidden as one block",
+}
+
+
+def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, str]:
+    """Return a word for how it went (good, none, unchecked), a headline and a sentence."""
+    if len(result.embedding) == 0 and not result.abstained:
+        return _said("unchecked", "Nothing was imputed", "Every entity already has a vector.")
+    if evaluation is not None:
+        means = evaluation.methods["auto"]
+        if not evaluation.has_signal:
+            return _said("none", NO_SIGNAL, evaluation.verdict)
+        return _said("good", _headline(means["centred_cosine"]), evaluation.verdict)
+    if result.heldout is None:
+        return _said(
+            "unchecked",
+            "These vectors are not checked",
+            "Too few entities are known to hide some of them and compare. Use the vectors with "
+            "care.",
+        )
+    means = result.heldout.means()
+    p_value = None if result.choice is None else result.choice.p_value
+    if means["centred_cosine"] <= 0 or (p_value is not None and p_value >= CHANCE):
+        return _said("none", NO_SIGNAL, "Hidden known vectors came back no better than by chance.")
+    hidden = "The rarest known" if result.proof.speaks == "rarest" else "Hidden known"
+    return _said(
+        "good",
+        _headline(means["centred_cosine"]),
+        f"{hidden} vectors came back with a centred cosine of {means['centred_cosine']:.2f} (the "
+        f"mean of the known vectors has 0); {means['hits_at_10']:.0%} of them are among the ten "
+        "vectors nearest to the imputed one.",
+    )
+
+
+NO_SIGNAL = "The table says nothing about this embedding"
+
+
+def _said(kind: str, headline: str, text: str) -> dict[str, str]:
+    return {"kind": kind, "headline": headline, "text": text}
+
+
+def _headline(cosine: float) -> str:
+    if cosine >= 0.5:
+        return "Imputation works well on this data"
+    return "Imputation works on this data" if cosine >= 0.2 else "Imputation helps a little here"
+
+
+def proof_data(result: Result) -> list[dict[str, Any]]:
+    """Return what hiding known rows showed, the proof that speaks for the unknown ones first."""
+    order = sorted(result.proof.scores, key=lambda name: name != result.proof.speaks)
+    return [
+        {
+            "name": PROOFS.get(name, name),
+            "speaks": name == result.proof.speaks,
+            "n_hidden": int(result.proof.scores[name].cosine.size),
+            **{key: round(value, 4) for key, value in result.proof.scores[name].means().items()},
+        }
+        for name in order
+    ]
+
+
+def source_data(result: Result) -> list[dict[str, Any]]:
+    """Return each source: how many it describes, how good it is alone, and its weight."""
+    return [
+        {
+            "name": printable(each.name),
+            "is_kept": each.is_kept,
+            "why": printable(each.why),
+            "weight": round(float(each.weight), 3),
+            "n_known": int(each.n_known),
+            "n_unknown": int(each.n_unknown),
+            "centred_cosine": _rounded(each.score.get("centred_cosine")),
+            "hits_at_10": _rounded(each.score.get("hits_at_10")),
+            "method": "" if each.predictor is None else each.predictor.in_words(),
+        }
+        for each in result.sources
+    ]
+
+
+def strata_data(result: Result) -> list[dict[str, Any]]:
+    """Return each kind of entity that has unknown ones, and what is proved about it."""
+    level = None if result.confidence is None else result.confidence.level
+    return [
+        {
+            "name": each.name,
+            "is_proved": each.is_proved,
+            "falls_short": level is not None and each.falls_short_of(level),
+            "n_unknown": each.n_unknown,
+            "n_known": each.n_known,
+            "n_hidden": each.n_hidden,
+            "centred_cosine": _rounded(each.centred_cosine),
+            "hits_at_10": _rounded(each.hits_at_10),
+            "coverage": _rounded(each.coverage),
+        }
+        for each in result.strata
+        if each.n_unknown
+    ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), 4)
+
+
+def comparison_data(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    """Return every method's means with their intervals, and its difference from `auto`."""
+    if evaluation is None:
+        return None
+    means = evaluation.methods
+    methods = []
+    for name in sorted(means, key=lambda each: -means[each]["mrr"]):
+        about: dict[str, Any] = {"name": name, "label": evaluation.labels.get(name), "gap": {}}
+        for measure in MEASURES:
+            mean = means[name][measure]
+            interval = evaluation.interval(name, measure)
+            about[measure] = [round(v, 4) for v in (mean, *interval)]
+            gap = (mean - means["auto"][measure], *evaluation.difference(name, "auto", measure))
+            about["gap"][measure] = [round(v, 4) for v in gap]
+        methods.append(about)
+    return {
+        "methods": methods,
+        "folds": evaluation.folds,
+        "hide": evaluation.hide,
+        "n_hidden": int(evaluation.scores["auto"].cosine.size),
+        "p_value": evaluation.p_value,
+    }
+
+
+def confidence_data(confidence: Confidence | None) -> dict[str, Any] | None:
+    """Return the histogram, the reliability bins and the curve of a confidence."""
+    if confidence is None:
+        return None
+    counts, edges = np.histogram(confidence.values, bins=N_BINS, range=(0.0, 1.0))
+    return {
+        "level": confidence.level,
+        "coverage": round(float(confidence.coverage), 4),
+        "n_hidden": int(confidence.actual.size),
+        "proof": confidence.proof,
+        "counts": counts.tolist(),
+        "edges": np.round(edges, 4).tolist(),
+        "bins": reliability_bins(confidence.expected, confidence.actual),
+        "curve": [
+            {name: round(float(value), 4) for name, value in point.items()}
+            for point in confidence.curve()
+        ],
+    }
+
+
+def reliability_bins(
+    expected: np.ndarray, actual: np.ndarray, n_bins: int = N_RELIABILITY_BINS
+) -> list[dict[str, float]]:
+    """Return bins of equally many hidden rows: what was expected of them, what came out.
+
+    `low` and `high` bound the mean of the bin at 95 %.
+
+    Examples
+    --------
+    >>> found = reliability_bins(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0.2, 0.8, 1.0]), 2)
+    >>> [(one["n"], round(one["expected"], 2), round(one["actual"], 2)) for one in found]
+    [(2, 0.15, 0.1), (2, 0.85, 0.9)]
+    """
+    order = np.argsort(expected, kind="stable")
+    bins = []
+    for rows in np.array_split(order, min(n_bins, max(1, order.size))):
+        if rows.size == 0:
+            continue
+        mean = float(actual[rows].mean())
+        spread = 1.96 * float(actual[rows].std()) / np.sqrt(rows.size)
+        bins.append(
+            {
+                "n": int(rows.size),
+                "expected": round(float(expected[rows].mean()), 4),
+                "actual": round(mean, 4),
+                "low": round(mean - spread, 4),
+                "high": round(mean + spread, 4),
+            }
+        )
+    return bins

@@ -1,0 +1,81 @@
+"""Dask gives the same bits, survives dead workers, and is set up as it must be."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.made import Made, made
+from vecfill.distributed import pieces
+from vecfill.distributed.tasks import Runner, Task
+from vecfill.errors import InputError
+
+pytest.importorskip("distributed", reason="dask is not installed")
+
+pytestmark = [
+    pytest.mark.extra,
+    # Dask leaves sockets to the collector when a cluster closes.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return made(tmp_path_factory.mktemp("items"), n_rows=400)
+
+
+def test_one_two_and_three_workers_give_the_bits_of_one_process(items: Made) -> None:
+    items.imputed("serial")
+    for workers in (1, 2, 3):
+        result = items.imputed(f"dask {workers}", engine="dask", workers=workers)
+        assert result.work["workers"] == workers
+        assert items.table(f"dask {workers}").equals(items.table("serial"))
+
+
+def die_once(path: str) -> None:
+    mark = Path(f"{path}.tried")
+    if not mark.exists():
+        mark.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    pieces.write_values(Path(path), 1)
+
+
+def test_a_worker_that_dies_loses_nothing_and_settings_are_ours(tmp_path: Path) -> None:
+    from vecfill.distributed.dask import Dask, worker_settings
+
+    paths = [tmp_path / f"{number}.json" for number in range(4)]
+    with Dask(workers=2) as engine:
+        found = engine._client.run(worker_settings)
+        assert all(each["pause"] is False and each["threads"] == "1" for each in found.values())
+        assert all(each["malloc"] == str(1 << 30) for each in found.values())
+        assert set(engine._client.nthreads().values()) == {1}
+        Runner(engine, patience=300).run(
+            Task("test", str(path.stem), die_once, {"path": str(path)}, (path,)) for path in paths
+        )
+    assert all(pieces.is_whole(path) for path in paths)
+
+
+def test_a_scheduler_that_does_not_answer_is_refused(items: Made) -> None:
+    with pytest.raises(InputError, match="does not answer"):
+        items.imputed("nobody", engine="dask", scheduler="tcp://127.0.0.1:9")
+
+
+def test_parquet_is_read_through_fsspec(items: Made) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    memory = fsspec.filesystem("memory")
+    for role in ("features", "vectors"):
+        for path in (items.folder / role).iterdir():
+            memory.pipe(f"/data/{role}/{path.name}", path.read_bytes())
+    from tests.distributed.made import PLAIN
+    from vecfill import impute_dataset
+
+    items.imputed("local")
+    impute_dataset(
+        "memory://data/features", "memory://data/vectors", items.folder / "far out",
+        work=items.folder / "far", method=PLAIN,
+    )  # fmt: skip
+    assert items.table("far").equals(items.table("local"))

@@ -1,0 +1,273 @@
+"""What can go wrong in a job on datasets ends right, or with an error and a resume."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.distributed.made import PLAIN, Made, made
+from vecfill.distributed import pieces, plan
+from vecfill.distributed.engines import Engine, Given, Processes
+from vecfill.distributed.job import impute_dataset
+from vecfill.distributed.status import job_status
+from vecfill.distributed.tasks import Runner, Task, TaskError
+from vecfill.errors import InputError
+from vecfill.io import atomic
+
+
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return made(tmp_path_factory.mktemp("items"), n_rows=500)
+
+
+@pytest.fixture(scope="module")
+def right(items: Made) -> pa.Table:
+    result = items.imputed("right")
+    assert result.work["tasks_run"] == _all_tasks(items)
+    return items.table("right")
+
+
+class StoppedError(Exception):
+    pass
+
+
+class StoppingEngine(Engine):
+    """Ends the driver after some tasks, as a kill would."""
+
+    def __init__(self, n_tasks: int) -> None:
+        self.n_left = n_tasks
+
+    def submit(self, function, task):
+        self.n_left -= 1
+        if self.n_left < 0:
+            raise StoppedError
+        return super().submit(function, task)
+
+
+def _all_tasks(items: Made) -> int:
+    return sum(n_tasks for _, n_tasks in job_status(items.folder / "right").stages.values())
+
+
+def test_a_job_stopped_again_and_again_goes_on_where_it_was(
+    items: Made, right: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_run = 0
+    monkeypatch.setattr("vecfill.distributed.job.engine_of", lambda *_, **__: StoppingEngine(3))
+    for _ in range(20):
+        try:
+            result = items.imputed("stopped")
+        except StoppedError:
+            n_run += 3
+            assert not (items.folder / "stopped out" / "_manifest.json").exists()
+        else:
+            n_run += result.work["tasks_run"]
+            break
+    assert items.table("stopped").equals(right)
+    assert n_run == _all_tasks(items)
+
+
+def test_a_damaged_piece_is_found_by_its_hash_and_made_again(items: Made, right: pa.Table) -> None:
+    items.imputed("damaged")
+    root = items.folder / "damaged" / "pieces"
+    for stage in ("features/rows", "as_given/nearest", "known/slabs", "final/as_given/system"):
+        piece = next(p for p in sorted((root / stage).rglob("*.npy")))
+        content = bytearray(piece.read_bytes())
+        content[-3] ^= 255
+        piece.write_bytes(content)
+    for part in (root / "parts").iterdir():
+        part.unlink()
+    for slab in (root / "final" / "as_given").rglob("solved/*/*"):
+        slab.unlink()
+    for weights in (root / "as_given" / "weights").rglob("*.npy"):
+        weights.unlink()
+    for forest in (root / "as_given" / "forest").iterdir():
+        forest.unlink()
+    items.imputed("damaged", overwrite=True)
+    assert items.table("damaged").equals(right)
+
+
+def test_a_damaged_part_is_never_published(items: Made, right: pa.Table) -> None:
+    items.imputed("part")
+    part = next((items.folder / "part" / "pieces" / "parts").glob("*.parquet"))
+    content = bytearray(part.read_bytes())
+    content[100] ^= 255
+    part.write_bytes(content)
+    items.imputed("part", overwrite=True)
+    assert items.table("part").equals(right)
+
+
+def test_a_full_disk_ends_with_an_error_and_a_resume_that_works(
+    items: Made, right: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, write = 0, os.write
+
+    def filling(descriptor: int, data: bytes) -> int:
+        nonlocal written
+        written += len(data)
+        if written > 400_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(atomic.os, "write", filling)
+    with pytest.raises(InputError, match="the disk is full"):
+        items.imputed("full")
+    monkeypatch.undo()
+    assert not list((items.folder / "full").rglob("*.tmp"))
+    items.imputed("full")
+    assert items.table("full").equals(right)
+
+
+def test_another_plan_in_the_same_folder_is_refused(items: Made, right: pa.Table) -> None:
+    with pytest.raises(InputError, match=r"level=0\.9, not 0\.8"):
+        items.imputed("right", level=0.8, overwrite=True)
+    changed = made(items.folder / "other", n_rows=501)
+    with pytest.raises(InputError, match="other inputs"):
+        impute_dataset(
+            changed.features, changed.known, changed.folder / "out",
+            work=items.folder / "right", method=PLAIN,
+        )  # fmt: skip
+    (items.folder / "full of things").mkdir()
+    (items.folder / "full of things" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        items.imputed("full of things")
+
+
+def test_a_second_driver_is_refused(items: Made, right: pa.Table) -> None:
+    work = items.folder / "right"
+    with plan.locked(work):
+        assert job_status(work).is_running
+        with pytest.raises(InputError, match=f"in use by another run .process {os.getpid()} on"):
+            items.imputed("right", overwrite=True)
+    assert not job_status(work).is_running
+
+
+def test_status_tells_what_is_done(items: Made, right: pa.Table) -> None:
+    told = job_status(items.folder / "right")
+    assert all(n_done == n_tasks for n_done, n_tasks in told.stages.values())
+    assert told.n_pieces > 50
+    assert "neighbours as_given" in str(told)
+    with pytest.raises(InputError, match="not the work folder of a job"):
+        job_status(items.folder / "nothing here")
+
+
+def kill_worker(path: str) -> None:
+    """Die the first time; leave a piece the second."""
+    mark = Path(f"{path}.tried")
+    if not mark.exists():
+        mark.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    pieces.write_values(Path(path), 1)
+
+
+def always_die(path: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_out_of_memory(path: str) -> None:
+    raise MemoryError
+
+
+def leave(path: str) -> None:
+    pieces.write_values(Path(path), 1)
+
+
+def _tasks(folder: Path, *functions) -> list[Task]:
+    return [
+        Task("test", f"number {n}", function, {"path": str(folder / f"{n}.json")},
+             (folder / f"{n}.json",)) for n, function in enumerate(functions)
+    ]  # fmt: skip
+
+
+def test_a_worker_that_dies_costs_its_task_one_more_try(tmp_path: Path) -> None:
+    some = _tasks(tmp_path, leave, kill_worker, leave)
+    with Processes(2) as engine:
+        Runner(engine, patience=300).run(some)
+    assert all(task.is_done for task in some)
+
+
+def test_a_task_whose_worker_always_dies_is_named(tmp_path: Path) -> None:
+    some = _tasks(tmp_path, leave, always_die, leave)
+    with (
+        Processes(2) as engine,
+        pytest.raises(TaskError, match=r"'test number 1' failed \(4 times"),
+    ):
+        Runner(engine, patience=300).run(some)
+
+
+def test_a_task_out_of_memory_is_named_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"'test number 0' failed.*lower memory="):
+        Runner(Engine(), patience=300).run(_tasks(tmp_path, run_out_of_memory))
+
+
+def test_the_watchdog_names_a_task_that_hangs(tmp_path: Path) -> None:
+    release = threading.Event()
+    hanging = Task("test", "that hangs", lambda: release.wait(60), {}, (tmp_path / "a.json",))
+    with ThreadPoolExecutor(1) as threads:
+        runner = Runner(Given(threads), patience=0.05)
+        with pytest.raises(TaskError, match="running: test that hangs"):
+            runner.run([hanging])
+        release.set()
+
+
+def test_a_piece_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    with pytest.raises(RuntimeError, match="midway"), pieces.new_piece(path) as file:
+        file.write(b"half")
+        raise RuntimeError("midway")
+    assert not pieces.is_whole(path)
+    pieces.write_array(path, np.arange(4))
+    assert pieces.is_whole(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not pieces.is_whole(path)
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    path = tmp_path / "evil.npy"
+    with pieces.new_piece(path) as file:
+        np.lib.format.write_array(file, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(pieces.DamagedPieceError, match="cannot be read"):
+        pieces.read_array(path)
+
+
+DRIVER = """
+import sys
+from vecfill.distributed.job import impute_dataset
+from vecfill.model.predictors import LatentSemantic
+f, v, o, w, n = sys.argv[1:]
+def progress(stage, done, total):
+    global left
+    left -= 1
+    if left < 0:
+        import os, signal
+        os.kill(os.getpid(), signal.SIGKILL)
+left = int(n)
+impute_dataset(f, v, o, work=w, method=LatentSemantic(ridge=0.1), progress=progress)
+"""
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_twenty_times_loses_nothing(items: Made, right: pa.Table) -> None:
+    words = [items.features, items.known, items.folder / "killed out", items.folder / "killed"]
+    codes = []
+    # Each run gets a little farther, because what is done is passed over quickly.
+    for n_told in range(4, 4 + 6 * 20, 6):
+        run = [sys.executable, "-c", DRIVER, *map(str, words), str(n_told)]
+        codes.append(subprocess.run(run, check=False, env=os.environ).returncode)
+    assert -signal.SIGKILL in codes
+    items.imputed("killed", overwrite=True)
+    assert items.table("killed").equals(right)
+
+
+def test_parts_read_back_as_one_dataset(items: Made, right: pa.Table) -> None:
+    assert pq.read_table(items.folder / "right out").num_rows == (~items.is_known).sum()

@@ -1,0 +1,60 @@
+"""Pages of the documentation: their links and pictures lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    path
+    for folder in (ROOT, *(ROOT / name for name in ("docs", "examples", "experiments")))
+    for path in (folder.glob("*.md") if folder == ROOT else folder.rglob("*.md"))
+)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
+
+
+def without_blocks(path: Path) -> str:
+    return re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def links(path: Path) -> list[str]:
+    return LINK.findall(re.sub(r"`[^`\n]*`", "", without_blocks(path)))
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ +(.*)$", without_blocks(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def broken(path: Path) -> list[str]:
+    """Return the links of a page that lead nowhere."""
+    found = []
+    for target in links(path):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        is_there = file.exists() and (not anchor or file.suffix != ".md" or anchor in anchors(file))
+        found += [] if is_there else [target]
+    return found
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_pictures_lead_somewhere(path):
+    assert broken(path) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A title\n\n[a](#a-title) [b](#no-title) ![c](no.png) `[d](code)`\n")
+    assert broken(page) == ["#no-title", "no.png"]
+
+
+def test_every_picture_of_the_docs_is_shown_on_a_page():
+    shown = {Path(target).name for path in PAGES for target in links(path)}
+    pictures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
+    assert pictures <= shown

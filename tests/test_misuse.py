@@ -1,0 +1,106 @@
+"""What users do by mistake, and the message that helps them."""
+
+from __future__ import annotations
+
+import os
+import pty
+
+import numpy as np
+import pytest
+
+import vecfill
+from tests.shell import World, started
+from vecfill import Embedding, LatentSemanticImputer
+from vecfill.errors import InputError
+from vecfill.inputs.domain import as_domain
+
+
+@pytest.fixture
+def world(tmp_path, capsys):
+    return World(tmp_path, capsys)
+
+
+def test_swapped_arguments_are_recognised(world):
+    for words in (("match",), ("impute", "-o", "new.vec"), ("evaluate",)):
+        message = world.refused(words[0], "towns.csv", "base.vec", *words[1:])
+        assert "base.vec does hold word vectors: did you swap EMBEDDING and TABLE?" in message
+    assert "swap" not in world.refused("match", "towns.csv", "towns.csv")
+
+
+def test_excluding_every_known_entity_is_said_to_be_the_reason(world):
+    world.write("names.txt", "\n".join(world.towns))
+    options = ("base.vec", "towns.csv", "-o", "new.vec", "--exclude", "names.txt")
+    message = world.refused("impute", *options)
+    assert "No known entity is left to learn from: 60 were excluded" in message
+    assert "Exclude fewer (--exclude)" in message
+
+
+def test_messages_of_commands_name_their_own_options(world):
+    world.write("new.vec", "old")
+    message = world.refused("convert", "base.vec", "new.vec")
+    assert "Allow overwriting it (--overwrite), or choose" in message
+    assert "or pass --to" in world.refused("convert", "base.vec", "new.xyz")
+    world.write("edges.csv", "a,b,c,d\nx,y,z,1\n")
+    message = world.refused("match", "base.vec", "edges.csv", "--kind", "edges")
+    assert "name them (--edge-columns)" in message
+    assert "--ridge inf is not a finite number" in world.refused(
+        "impute", "base.vec", "towns.csv", "-o", "x.vec", "--ridge", "inf"
+    )
+
+
+def test_columns_of_an_edge_list_can_be_named_in_a_shell(world):
+    world.write("edges.csv", "id,one,other\n1,town1,town2\n2,town2,town50\n")
+    options = ("--kind", "edges", "--edge-columns", "one", "--edge-columns", "other")
+    found = world.json("match", "base.vec", "edges.csv", *options)
+    assert [each["entity"] for each in found["matches"]] == ["town1", "town2", "town50"]
+
+
+def test_a_terminal_gets_no_control_characters_from_csv(world):
+    world.write("odd.vec", b"2 1\nblue 3\nred\x1b[31m 2\n")
+    world.write("odd.csv", "name,x\nred\x1b[31m,2\nblue,3\n")
+    words = ["match", "odd.vec", "odd.csv", "-o", "-"]
+    seen, shown = pty.openpty()
+    process = started(world.folder, words, stdout=shown)
+    os.close(shown)
+    text = b""
+    while True:
+        try:
+            piece = os.read(seen, 4096)
+        except OSError:  # what Linux says when the other end is closed
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(seen)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    # Numba ends by resetting colours if colorama happens to be installed.
+    assert b"\x1b" not in text.removesuffix(b"\x1b[0m")
+    assert b"\\x1b[31m" in text
+    # A pipe or a file gets the name as it is.
+    assert "red\x1b[31m" in world.run(*words)[1]
+
+
+MASKED = np.ma.masked_array(np.arange(12.0).reshape(4, 3), mask=np.eye(4, 3, dtype=bool))
+
+
+def test_masked_values_are_never_taken_for_known_ones():
+    whole = np.arange(12.0).reshape(4, 3)
+    for rows, vectors in ((MASKED, whole), (whole, MASKED)):
+        with pytest.raises(InputError, match="masked array, and 3 of its values are masked"):
+            LatentSemanticImputer(min_degree=2).fit(rows, vectors)
+    with pytest.raises(InputError, match="some values are masked"):
+        Embedding(list("abcd"), MASKED)
+    with pytest.raises(InputError, match="some values are masked"):
+        vecfill.impute({"a": [1.0], "b": [2.0]}, dict(zip("abcd", MASKED, strict=True)))
+    # In a mapping of features, as in an array of them, masked means missing.
+    domain = as_domain(dict(zip("abcd", MASKED, strict=True)))
+    assert any("missing" in note for note in domain.notes)
+    # A mask that hides nothing is no obstacle.
+    open_mask = np.ma.masked_array(whole, mask=False)
+    assert len(Embedding(list("abcd"), open_mask)) == 4
+
+
+def test_an_absurd_floor_of_weights_is_refused():
+    with pytest.raises(InputError, match=r"weight_floor=1e\+308 is out of range.*at most 1e\+06"):
+        vecfill.LatentSemantic(weight_floor=1e308)

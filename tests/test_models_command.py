@@ -1,0 +1,75 @@
+"""Models in files from the shell: impute --save, add, inspect."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import vecfill as vf
+from vecfill.cli import main
+
+N = 120
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file of vectors, a table of entities, and tables of entities that come later."""
+    place = tmp_path_factory.mktemp("shell")
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(N + 12, 3))
+    vectors = np.tanh(latent @ rng.normal(size=(3, 6)))
+    lines = [f"t{n} " + " ".join(f"{x:.5f}" for x in vectors[n]) for n in range(90)]
+    (place / "base.vec").write_text("90 6\n" + "\n".join(lines) + "\n")
+    rows = [f"t{n}," + ",".join(f"{x:.5f}" for x in latent[n]) for n in range(N + 12)]
+    (place / "table.csv").write_text("name,a,b,c\n" + "\n".join(rows[:N]) + "\n")
+    (place / "later.csv").write_text("name,a,b,c\n" + "\n".join(rows[N - 2 : N + 6]) + "\n")
+    (place / "last.csv").write_text("name,a,b,c\n" + "\n".join(rows[N + 6 :]) + "\n")
+    command = ["impute", "base.vec", "table.csv", "-o", "enriched.vec", "--save", "m.vecfill"]
+    words = [str(place / each) if "." in each else each for each in command]
+    assert main(words) == 0
+    return place
+
+
+def run(folder, *words: str) -> int:
+    return main([str(folder / each) if "." in each and each != "-" else each for each in words])
+
+
+def test_entities_are_added_to_a_saved_model_in_the_format_of_the_original(folder, capsys):
+    assert run(folder, "add", "m.vecfill", "later.csv", "-o", "new.vec", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["entity"] for each in told["added"]] == [f"t{n}" for n in range(N, N + 6)]
+    assert told["already_imputed"] == ["t118", "t119"]
+    new = vf.read_embedding(folder / "new.vec")
+    assert new.words == tuple(f"t{n}" for n in range(N, N + 6))
+    assert (folder / "new.vec").read_text().startswith("6 6\n")
+
+
+def test_added_rows_follow_an_enriched_file_whose_bytes_stay(folder, capsys):
+    words = ("add", "m.vecfill", "last.csv", "-o", "more.vec", "--append-to", "enriched.vec")
+    assert run(folder, *words) == 0
+    assert run(folder, "verify", "enriched.vec", "more.vec") == 0
+    before, after = (folder / "enriched.vec").read_bytes(), (folder / "more.vec").read_bytes()
+    assert after.split(b"\n", 1)[1].startswith(before.split(b"\n", 1)[1])
+    assert len(vf.read_embedding(folder / "more.vec")) == N + 6
+    capsys.readouterr()
+
+
+def test_inspect_says_what_a_model_is(folder, capsys):
+    assert run(folder, "inspect", "m.vecfill", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_known"], told["n_imputed"], told["n_dims"]) == (90, 30, 6)
+    assert told["format"] == "word2vec-text"
+    assert run(folder, "inspect", "m.vecfill") == 0
+    assert "120 entities, 90 of them known" in capsys.readouterr().out
+    assert run(folder, "inspect", "table.csv") == 2
+    assert "is not a vecfill model" in capsys.readouterr().err
+
+
+def test_kept_entities_are_in_the_model_that_is_saved_again(folder, capsys):
+    words = ("add", "m.vecfill", "later.csv", "-o", "kept.vec", "--save", "m2.vecfill")
+    assert run(folder, *words) == 0
+    assert "t121" in vf.load(folder / "m2.vecfill").embedding
+    assert run(folder, *words) == 2
+    assert "exists" in capsys.readouterr().err
