@@ -1,4 +1,4 @@
-"""How long a page of 20,000 imputed entities takes to open: ``python benchmarks/bench_page.py``.
+"""How long a page of 50,000 imputed entities takes to open: ``python benchmarks/bench_page.py``.
 
 The page is opened from disk in headless Chromium with networking off, several times; the time
 counts from the call to the first rows of the table on the screen.
@@ -50,7 +50,7 @@ def seconds_to_open(path: Path, repeats: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--entities", type=int, default=20_000)
+    parser.add_argument("--entities", type=int, default=50_000)
     parser.add_argument("--repeats", type=int, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

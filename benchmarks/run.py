@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+import default_path
 import large
 import rivals
 import vecfill
@@ -30,6 +31,9 @@ from vecfill.method.search.tree import minimum_spanning_tree
 from vecfill.method.weights import convex_weights
 
 RESULTS = Path(__file__).parent / "results"
+
+FULL_SIZES = [(4000, 100, 300, 0.05), (20_000, 100, 300, 0.05), (50_000, 100, 100, 0.3)]
+"""Rows, features, dims and share of known rows at which the default path is measured."""
 
 
 def cpu_and_wall(function: Callable[[], object]) -> tuple[float, float]:
@@ -165,6 +169,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "whole": lambda: [bench_whole(*((4092, 400, 2) if is_full else (1500, 200, 3)))],
         "first_use": lambda: large.first_use(3),
         "growth": lambda: large.growth(is_full=is_full),
+        "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
     }
     if not is_full:
         return quick

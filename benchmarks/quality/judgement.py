@@ -4,7 +4,7 @@
 
 UMNSRS similarity and relatedness, GloVe (wink, 100 dimensions) as the embedding, the MeSH graph as
 the domain. A pair counts when both terms have a vector; Spearman with the human scores, before and
-after imputation, beside k-NN in the same domain and beside zero vectors for missing words.
+after imputation, beside tuned k-NN in the same domain and beside zero vectors for missing words.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).parent))
 
 from datasets import SHARED, _glove_rows, wink_glove
-from vecfill.trust.rivals import RIVALS
 
 from vecfill import Embedding, impute
 from vecfill.inputs.prepared import Domain
+from vecfill.model.known import KnownRows
+from vecfill.model.space import Space
+from vecfill.trust.rivals import RIVALS
 
 
 def terms_of(pairs: pd.DataFrame) -> list[str]:
@@ -56,7 +58,9 @@ def main() -> None:
         Embedding([n for n, k in zip(names, is_known, strict=True) if k], embedding[is_known]),
         match="exact",
     )
-    neighbors = RIVALS["knn"](domain, embedding[is_known], is_known)
+    space, given = Space(domain), KnownRows(embedding, is_known)
+    nearest = RIVALS["knn"].tuned(space, given)
+    neighbors = nearest.predict(space, given).vectors
     unknown = [n for n, k in zip(names, is_known, strict=True) if not k]
     print(f"{is_known.sum()} headings known, {len(unknown)} imputed; chosen: {run.predictor}\n")
     print("| judgements | vectors | pairs | Spearman |\n| --- | --- | --- | --- |")

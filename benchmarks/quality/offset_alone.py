@@ -27,6 +27,7 @@ def answers(question: Question) -> dict[str, np.ndarray]:
         dict(zip(question.entities, question.domain, strict=True)),
         question.file(),
         match="exact",
+        names="off",
         force=True,
         counts=question.counts(of_hidden=False) if question.ranks is None else None,
     )
@@ -58,7 +59,7 @@ def main() -> None:
     print(HEAD)
     for name in options.sets:
         data = SETS[name]()
-        rows = sampled(data, MOST_ROWS, with_unknown=False)
+        rows = sampled(data, MOST_ROWS)
         for share in SHARES:
             question = question_of(data, rows, share, "rarest")
             for kind, vectors in answers(question).items():

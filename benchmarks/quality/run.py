@@ -2,9 +2,10 @@
 
     python benchmarks/quality/run.py [SET ...] [--json FILE]
 
-For each set: held-out scores of auto, the paper's setting and the rivals, with bootstrap intervals
-of the differences; what choosing costs in units of one imputation; conformal coverage, and what
-confidence tells about the truth; and whether a shuffled domain is refused.
+For each set: held-out scores of auto, its classic candidates, the paper's setting and the tuned
+rivals, with bootstrap intervals of the differences; what choosing costs in units of one imputation;
+conformal coverage, and what confidence tells about the truth; and whether a shuffled domain is
+refused.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import candidates
 from datasets import SETS, Set
 
 from vecfill.model.known import KnownRows
@@ -31,9 +33,8 @@ from vecfill.trust.confidence import learn_confidence
 from vecfill.trust.evaluation import evaluate_rows
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.hidden import hide_and_impute
+from vecfill.trust.rivals import RIVALS
 from vecfill.trust.signals import signals
-
-RIVALS = ("mean", "knn", "knn_distance", "ridge", "omp", "sparsemax")
 
 
 def cost_of_choice(data: Set) -> float:
@@ -98,6 +99,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def measure(data: Set) -> dict:
     report = evaluate_rows(Space(data.domain), data.embedding, data.is_known)
+    report = candidates.with_classic(data, report)
     shuffled = data.domain[np.random.default_rng(1).permutation(len(data.domain))]
     refused = choose(Space(shuffled), data.embedding, data.is_known)
     means = report.methods
@@ -106,6 +108,8 @@ def measure(data: Set) -> dict:
         "n_known": report.n_known,
         "n_unknown": report.n_unknown,
         "methods": means,
+        "differences": candidates.differences(report),
+        "tuned": report.to_dict()["tuned"],
         "chosen": str(report.chosen),
         "cost_of_choice": cost_of_choice(data),
         "shuffled_refused": not refused.has_signal,
@@ -123,13 +127,7 @@ def measure(data: Set) -> dict:
 
 def show(result: dict) -> None:
     print(f"\n## {result['set']}: {result['n_known']} known, {result['n_unknown']} unknown\n")
-    print("| method | centred cosine | MRR | hits@10 | cosine |")
-    print("| --- | --- | --- | --- | --- |")
-    for name, m in sorted(result["methods"].items(), key=lambda item: -item[1]["mrr"]):
-        print(
-            f"| {name} | {m['centred_cosine']:.3f} | {m['mrr']:.3f} | {m['hits_at_10']:.3f} "
-            f"| {m['cosine']:.3f} |"
-        )
+    candidates.show(result["set"], result["methods"], result["differences"])
     print(f"\nchosen: {result['chosen']}; choosing cost {result['cost_of_choice']:.1f} imputations")
     for key in ("mrr", "hits_at_10"):
         low, high = result[f"difference_{key}"]

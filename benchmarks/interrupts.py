@@ -1,0 +1,100 @@
+"""Send SIGINT and SIGTERM to real runs of `vecfill impute` at random moments; see what they leave.
+
+    python benchmarks/interrupts.py --tries 50
+
+Moments are spread over the time that a run takes, from the first line of our own code on, with
+more of them near the end, where files are written. A try is good if the status is 130 or 143 and
+the folder holds either none of the results or all of them, and no temporary file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+RESULTS = {"new.vec", "new.vec.manifest.json", "new.html"}
+SCRIPT = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, sys.argv.pop(1))
+from vecfill.cli import main
+print("ready", flush=True)
+sys.exit(main())
+"""
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--tries", type=int, default=50, help="for each signal")
+    n_tries = options.parse_args().tries
+    from tests.shell import World
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        World(folder)
+        inputs = {path.name for path in folder.iterdir()}
+        longest = min(_run(folder, None, 0.0)[1] for _ in range(3))
+        n_bad = 0
+        for number in STATUS:
+            outcomes: Counter[str] = Counter()
+            rng = random.Random(int(number))
+            for _ in range(n_tries):
+                _clear(folder)
+                wait = longest * (1 - rng.random() ** 2)
+                status, _ = _run(folder, number, wait)
+                left = {path.name for path in folder.iterdir()} - inputs
+                outcomes[_outcome(number, status, left)] += 1
+            n_bad += sum(n for outcome, n in outcomes.items() if outcome.startswith("BAD"))
+            print(number.name, dict(outcomes), flush=True)
+    return int(n_bad > 0)
+
+
+def _run(folder: Path, number: signal.Signals | None, wait: float) -> tuple[int, float]:
+    """Run the job, send a signal after some time, and return its status and how long it took."""
+    _clear(folder)
+    words = ["impute", "base.vec", "towns.csv", "-o", "new.vec", "--report", "new.html"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(ROOT / "src"), *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    start = time.monotonic()
+    if number is not None:
+        time.sleep(wait)
+        process.send_signal(number)
+    process.communicate()
+    return process.returncode, time.monotonic() - start
+
+
+def _clear(folder: Path) -> None:
+    for name in RESULTS:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _outcome(number: signal.Signals, status: int, left: set[str]) -> str:
+    if left not in (set(), RESULTS):
+        return f"BAD: left {sorted(left)}, status {status}"
+    if status == 0 and left == RESULTS:
+        return "done before the signal came"
+    # A process that has already given up its handlers dies of the signal itself.
+    if status not in (STATUS[number], -number):
+        return f"BAD: status {status}"
+    return "all results, whole" if left else "no result"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
