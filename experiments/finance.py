@@ -62,6 +62,32 @@ def read_authors(data: Path, name: str) -> pd.DataFrame:
     return table
 
 
+def read_authors_weights(data: Path, names: pd.Index) -> np.ndarray:
+    """Return the authors' own weight matrix, rows and columns in the order of `names`."""
+    weights = pd.read_parquet(data / "finance" / "authors_W.parquet")
+    return weights.loc[names, names].to_numpy(dtype=np.float64)
+
+
+def read_table1(data: Path) -> pd.DataFrame:
+    """Return the paper's Table 1: rows as `EMBEDDINGS` names them, ``+aff`` after; columns k."""
+    table = pd.read_csv(data / "paper" / "table1_knn_accuracy.csv", index_col=0)
+    table.columns = table.columns.str.removeprefix("k").astype(int)
+    ours = {"Glove": "GloVe", "fast": "fastText"}
+    table.index = [
+        ours.get(base, base) + plus + domain
+        for base, plus, domain in (name.partition("+") for name in table.index)
+    ]
+    return table
+
+
+def read_table2(data: Path) -> pd.DataFrame:
+    """Return the paper's Table 2, its rows named as the starts of our language model."""
+    table = pd.read_csv(data / "paper" / "table2_perplexity.csv", index_col=0)
+    table.index = table.index.str.replace("aff", "returns").str.replace("+", " + ", regex=False)
+    table.index = table.index.str.replace("Glove", "GloVe")
+    return table.rename(columns={"percent_decrease_against_self": "decrease"})
+
+
 def read_returns(data: Path) -> pd.DataFrame:
     """Return daily returns of 3,529 companies, one a row."""
     return pd.read_parquet(data / "finance" / "us_returns_clean.parquet")

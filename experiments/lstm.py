@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ class Task:
     valid: np.ndarray
     test: np.ndarray
     recipe: dict[str, Any]
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
+    """Kinds of test tokens to be judged apart: a mask over the test stream each."""
+    size: str = ""
+    """Name of the share of the training lines that it learns from."""
 
 
 class LanguageModel(nn.Module):
@@ -53,11 +57,18 @@ class LanguageModel(nn.Module):
 
     def loss(self, inputs: torch.Tensor, targets: torch.Tensor, state: Any) -> tuple[Any, Any]:
         """Return the mean negative log-probability of a target, and the state after."""
+        losses, state = self.losses(inputs, targets, state)
+        return losses.mean(), state
+
+    def losses(self, inputs: torch.Tensor, targets: torch.Tensor, state: Any) -> tuple[Any, Any]:
+        """Return the negative log-probability of every target, and the state after."""
         hidden, state = self.lstm(self.embedding(inputs), state)
-        flat = hidden.reshape(-1, hidden.shape[-1])
+        flat, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
         if isinstance(self.output, nn.AdaptiveLogSoftmaxWithLoss):
-            return self.output(flat, targets.reshape(-1)).loss, state
-        return nn.functional.cross_entropy(self.output(flat), targets.reshape(-1)), state
+            losses = -self.output(flat, wanted).output
+        else:
+            losses = nn.functional.cross_entropy(self.output(flat), wanted, reduction="none")
+        return losses.reshape(targets.shape), state
 
 
 def train(task: Task) -> dict[str, Any]:
@@ -88,10 +99,17 @@ def train(task: Task) -> dict[str, Any]:
             break
         best, best_valid = copy.deepcopy(model.state_dict()), valid
     model.load_state_dict(best)
+    losses = token_losses(model, task.test, recipe)
+    # The first token of the stream is given, not predicted, and the last few fill no column.
+    masks = {name: mask[1 : len(losses) + 1] for name, mask in task.groups.items()}
     return {
         "start": task.start,
+        "size": task.size,
         "seed": task.seed,
-        "test": perplexity(model, task.test, recipe),
+        "test": float(np.exp(losses.mean())),
+        "groups": {
+            name: [float(losses[mask].sum()), int(mask.sum())] for name, mask in masks.items()
+        },
         "valid": best_valid,
         "epochs": epochs,
     }
@@ -99,13 +117,20 @@ def train(task: Task) -> dict[str, Any]:
 
 def perplexity(model: LanguageModel, stream: np.ndarray, recipe: dict[str, Any]) -> float:
     """Return the exact perplexity of a stream, cut into as many columns as in training."""
-    total, count, state = 0.0, 0, None
+    return float(np.exp(token_losses(model, stream, recipe).mean()))
+
+
+def token_losses(model: LanguageModel, stream: np.ndarray, recipe: dict[str, Any]) -> np.ndarray:
+    """Return the negative log-probability of each token of a stream from the second on, in order.
+
+    Tokens at the end that fill no column are left out.
+    """
+    found, state = [], None
     with torch.no_grad():
         for inputs, targets in _pieces(stream, recipe["batch"], 5 * recipe["n_steps"]):
-            loss, state = model.loss(inputs, targets, state)
-            total += float(loss) * targets.numel()
-            count += targets.numel()
-    return float(np.exp(total / count))
+            losses, state = model.losses(inputs, targets, state)
+            found.append(losses.numpy())
+    return np.concatenate(found).T.ravel().astype(np.float64)
 
 
 def _epoch(

@@ -22,7 +22,7 @@ mpl.rcParams.update({"figure.dpi": 100, "font.size": 9, "svg.hashsalt": "vecfill
 from matplotlib import pyplot as plt  # noqa: E402  (the backend must be chosen first)
 from matplotlib.figure import Figure  # noqa: E402
 
-__all__ = ["Result", "fill_page", "markdown_table", "plt", "write"]
+__all__ = ["Result", "fill_page", "is_done", "markdown_table", "plt", "write"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "gensim", "torch")
 
@@ -64,7 +64,6 @@ def write(result: Result, out: Path, *, name: str, config: dict[str, Any], secon
         "config": config,
         "metrics": result.metrics,
     }
-    (out / "metrics.json").write_text(json.dumps(metrics, indent=2, default=_plain) + "\n")
     parts = [f"### {heading}\n\n{markdown_table(t)}" for heading, t in result.tables.items()]
     parts += [f"- {remark}" for remark in result.remarks]
     (out / "table.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -73,6 +72,19 @@ def write(result: Result, out: Path, *, name: str, config: dict[str, Any], secon
             metadata = {"Date": None} if kind == "svg" else None
             figure.savefig(out / f"{figure_name}.{kind}", bbox_inches="tight", metadata=metadata)
         plt.close(figure)
+    # Last, because its presence says that the experiment has ended.
+    (out / "metrics.json").write_text(json.dumps(metrics, indent=2, default=_plain) + "\n")
+
+
+def is_done(out: Path, config: dict[str, Any]) -> bool:
+    """Tell whether an experiment ended with these values and this version of the package."""
+    try:
+        found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError):
+        return False
+    return found["config"] == json.loads(json.dumps(config)) and found["version"] == version(
+        "vecfill"
+    )
 
 
 def machine() -> dict[str, Any]:

@@ -19,9 +19,14 @@ NAMES = (
     "frequency",
     "sensitivity",
     "convergence",
+    "theory",
     "scaling",
     "self-embedding",
     "language-model",
+    "rare-words",
+    "medicine",
+    "new-tokens",
+    "new-tokens-causal",
 )
 
 
@@ -43,16 +48,31 @@ def load_experiment(name: str) -> ModuleType:
     return module
 
 
-def run_one(name: str, data: Path, out: Path, *, quick: bool, page: Path | None) -> None:
+def with_changes(config: dict[str, Any], changes: list[str]) -> dict[str, Any]:
+    """Return `config` with values replaced, each written as in TOML: ``n_pairs = 100``."""
+    for change in changes:
+        try:
+            given = tomllib.loads(change)
+        except tomllib.TOMLDecodeError as error:
+            raise SystemExit(
+                f"--set {change!r} is not TOML ({error}). Write name=value."
+            ) from error
+        unknown = sorted(given.keys() - config.keys())
+        if unknown:
+            raise SystemExit(f"--set {unknown[0]}: config.toml has no such value.")
+        config = config | given
+    return config
+
+
+def run_one(name: str, data: Path, out: Path, *, config: dict[str, Any], page: Path | None) -> None:
     """Run one experiment and write what it found under ``out/NAME``."""
-    config = read_config(name, quick=quick)
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     result = load_experiment(name).run(config, data, folder)
     record.write(result, folder, name=name, config=config, seconds=time.perf_counter() - start)
     if page is not None:
-        record.fill_page(page, name, folder, quick=quick)
+        record.fill_page(page, name, folder, quick=config["quick"])
     print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 
@@ -63,6 +83,12 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--quick", action="store_true", help="small and short, to see it run")
+    parser.add_argument(
+        "--resume", action="store_true", help="skip experiments that ended with the same values"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="replace a chosen value"
+    )
     parser.add_argument("--docs", type=Path, help="page whose marked places are filled in")
     given = parser.parse_args()
     if not (given.data / "finance").is_dir():
@@ -70,7 +96,12 @@ def main() -> int:
         return 2
     for name in NAMES if given.name == "all" else (given.name,):
         try:
-            run_one(name, given.data, given.out, quick=given.quick, page=given.docs)
+            config = read_config(name, quick=given.quick)
+            config = with_changes(config, given.set)
+            if given.resume and record.is_done(given.out / name, config):
+                print(f"{name}: done before", file=sys.stderr)
+                continue
+            run_one(name, given.data, given.out, config=config, page=given.docs)
         except ModuleNotFoundError as error:
             print(
                 f"{name} needs {error.name}. Type: pip install 'vecfill[experiments]'",

@@ -14,8 +14,9 @@ def sector_hits(
     """Tell for each row and each k whether the k nearest other rows vote for its sector.
 
     The answers are those of scikit-learn's classifier under leave-one-out, from one matrix of
-    distances: ties go to the smaller sector. `votes` is ``"uniform"`` or ``"distance"`` (votes
-    weighed by 1 / distance). The result is (n_rows, len(ks)).
+    distances: ties go to the smaller sector. `votes` is ``"uniform"``, ``"distance"`` (votes
+    weighed by 1 / distance) or ``"nearest"`` (equal votes, ties go to the sector whose voters come
+    first). The result is (n_rows, len(ks)).
     """
     classes, sector = np.unique(sectors, return_inverse=True)
     distances = cdist(vectors, vectors)
@@ -24,6 +25,9 @@ def sector_hits(
     ballots = np.eye(len(classes))[sector[nearest]]
     if votes == "distance":
         ballots *= _closeness(np.take_along_axis(distances, nearest, axis=1))[:, :, None]
+    elif votes == "nearest":
+        # Too little to change a majority, enough to break a tie: halves, so that first beats rest.
+        ballots *= 1 + 2.0 ** -np.arange(10, 10 + max(ks))[:, None]
     hits = [ballots[:, :k].sum(axis=1).argmax(axis=1) == sector for k in ks]
     return np.column_stack(hits)
 

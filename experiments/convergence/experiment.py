@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
-from finance import read_companies, read_embeddings
-from record import Result, plt
+from finance import read_authors_weights, read_companies, read_embeddings
+from iteration import iterate
+from record import Result
 from vecfill import LatentSemanticImputer
+from vecfill.views import plots
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
@@ -22,18 +25,29 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     unknown = ~fixed.is_known_
     spectra = _spectra(fixed.weights_.toarray(), unknown)
     changes = {
-        "plain": _changes(fixed, config, self_weight=0.0),
-        "lazy": _changes(fixed, config, self_weight=0.5),
+        name: iterate(
+            fixed.weights_,
+            known,
+            tol=0.0,
+            max_iter=config["n_steps"],
+            noise=noise,
+            self_weight=self_weight,
+            seed=config["seed"],
+        ).changes
+        for name, (noise, self_weight) in {
+            "start at the mean": (0.0, 0.0),
+            "noisy start": (1.0, 0.0),
+            "noisy start, lazy": (1.0, 0.5),
+        }.items()
     }
     starts = _starts(config, companies.affinity, known, fixed)
 
-    authors = pd.read_parquet(data / "finance" / "authors_W.parquet")
-    authors_names = authors.index.intersection(companies.names)
-    authors_moduli = np.abs(np.linalg.eigvals(authors.loc[authors_names, authors_names].to_numpy()))
+    authors = read_authors_weights(data, companies.names)
+    authors_moduli = _descending(np.linalg.eigvals(authors))
     table = pd.DataFrame(
         [
             ("W, ours", len(spectra["W"]), *_facts(spectra["W"])),
-            ("W, authors' file", len(authors_moduli), *_facts(np.sort(authors_moduli)[::-1])),
+            ("W, authors' file", len(authors_moduli), *_facts(authors_moduli)),
             ("unknown block of W, ours", int(unknown.sum()), *_facts(spectra["unknown block"])),
             ("the same, lazy", int(unknown.sum()), *_facts(spectra["unknown block, lazy"])),
         ],
@@ -55,7 +69,13 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
         f"unknown block for the rest: the largest is {rate:.4f}, so one more digit costs "
         f"{metrics['steps to gain one digit']:.0f} iterations (twice that for the lazy walk).",
     ]
-    return Result(metrics, tables, {"convergence": _figure(spectra, changes)}, remarks)
+    figures = {
+        "convergence": plots.convergence(changes, tol=config["tols"][0]),
+        "spectrum": plots.spectrum(
+            fixed.weights_, fixed.is_known_, reference=csr_array(authors), reference_name="authors"
+        ),
+    }
+    return Result(metrics, tables, figures, remarks)
 
 
 def _spectra(weights: np.ndarray, unknown: np.ndarray) -> dict[str, np.ndarray]:
@@ -74,26 +94,6 @@ def _descending(values: np.ndarray) -> np.ndarray:
 
 def _facts(moduli: np.ndarray) -> tuple[float, float, int]:
     return float(moduli[0]), float(moduli[1]), int((moduli > 0.9).sum())
-
-
-def _changes(
-    fitted: LatentSemanticImputer, config: dict[str, Any], *, self_weight: float
-) -> list[float]:
-    """Restate the iteration with the fitted weights, to see the change of every step."""
-    rng = np.random.default_rng(config["seed"])
-    unknown = ~fitted.is_known_
-    known = fitted.embedding_[fitted.is_known_]
-    vectors = fitted.embedding_.copy()
-    shape = (int(unknown.sum()), known.shape[1])
-    vectors[unknown] = rng.normal(known.mean(axis=0), known.std(axis=0), size=shape)
-    rows = fitted.weights_[np.flatnonzero(unknown)]
-    changes = []
-    for _ in range(config["n_steps"]):
-        old = vectors[unknown]
-        new = (1 - self_weight) * (rows @ vectors) + self_weight * old
-        changes.append(float(np.abs(new - old).sum() / np.abs(old).sum()))
-        vectors[unknown] = new
-    return changes
 
 
 def _starts(
@@ -128,18 +128,3 @@ def _starts(
         )  # fmt: skip
     columns = ["eta", "iterations", "apart, mean", "apart, most", "from the fixed point, mean"]
     return pd.DataFrame(rows, columns=columns).set_index("eta")
-
-
-def _figure(spectra: dict[str, np.ndarray], changes: dict[str, list[float]]) -> Any:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
-    for name, moduli in spectra.items():
-        left.plot(np.arange(1, len(moduli) + 1), moduli, label=name)
-    left.set(title="eigenvalue moduli", xlabel="number", ylabel="modulus")
-    for name, change in changes.items():
-        right.semilogy(np.arange(1, len(change) + 1), change, label=name)
-    right.axhline(1e-2, color="k", ls=":", lw=1, label="the paper's eta")
-    right.set(title="relative change per iteration", xlabel="iteration")
-    for axes in (left, right):
-        axes.legend(fontsize=7)
-        axes.grid(alpha=0.3)
-    return figure

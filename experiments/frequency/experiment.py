@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from finance import Companies, read_authors, read_companies, read_embeddings
-from record import Result, plt
+from record import Result
 from sectors import sector_accuracy
 from vecfill import LatentSemanticImputer
+from vecfill.views import plots
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
@@ -60,12 +61,17 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
         "thresholds": thresholds,
         "ours": {name: heat.to_numpy() for name, heat in ours.items()},
     }
-    figure = _figure(
+    figure = plots.heat_map(
         {
-            "before (ours = authors')": ours["before"],
-            "after, authors": authors["after"],
-            "after, ours": ours[shown],
-        }
+            "before (ours = authors')": ours["before"].to_numpy(),
+            "after, authors": authors["after"].to_numpy(),
+            "after, ours": ours[shown].to_numpy(),
+        },
+        rows=config["ks"],
+        columns=thresholds,
+        row_title="k of the votes",
+        column_title="frequency above",
+        measure="sector accuracy",
     )
     return Result(metrics, tables, {"frequency": figure})
 
@@ -78,16 +84,3 @@ def _heat(
         rows = companies.frequency > threshold
         columns[threshold] = sector_accuracy(vectors[rows], companies.sector[rows], ks)
     return pd.DataFrame(columns, index=ks)
-
-
-def _figure(heats: dict[str, pd.DataFrame]) -> Any:
-    figure, panels = plt.subplots(1, len(heats), figsize=(9, 3), sharey=True)
-    for axes, (title, heat) in zip(panels, heats.items(), strict=True):
-        image = axes.imshow(heat, aspect="auto", vmin=0.1, vmax=0.6, interpolation="nearest")
-        axes.set(title=title, xlabel="frequency above")
-        ticks = np.linspace(0, heat.shape[1] - 1, 4).astype(int)
-        axes.set_xticks(ticks, [str(heat.columns[tick]) for tick in ticks])
-    panels[0].set(ylabel="k")
-    panels[0].set_yticks(range(len(heat.index)), heat.index)
-    figure.colorbar(image, ax=panels, label="sector accuracy")
-    return figure

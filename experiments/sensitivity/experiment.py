@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from finance import Companies, read_authors, read_companies, read_embeddings
-from record import Result, plt
+from iteration import iterate
+from record import Result
 from sectors import sector_accuracy
 from vecfill import LatentSemanticImputer
+from vecfill.views import plots
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
@@ -57,7 +60,11 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
             for name, families in ours.items()
         },
     }
-    return Result(metrics, tables, {"sensitivity": _figure(best, authors)})
+    figures = {
+        "sensitivity": _figure("delta", best["min_degree"], authors["min_degree"]),
+        "eta": _figure("eta", best["tol"], authors["tol"]),
+    }
+    return Result(metrics, tables, figures)
 
 
 def _curves(
@@ -70,32 +77,42 @@ def _curves(
     curves = {}
     for value in config["min_degrees" if varied == "min_degree" else "tols"]:
         setting = {"min_degree": 8, "tol": 1e-2, "max_iter": 10_000} | {varied: value}
-        found = []
-        for start in range(config["n_starts"]):
-            imputer = LatentSemanticImputer(
-                solver="power",
-                random_state=config["seed"] + start,
-                **setting,
-                **reading["setting"],
-            )
-            vectors = imputer.fit(companies.affinity, known).embedding_
-            found.append(
-                sector_accuracy(vectors, companies.sector, config["ks"], votes=reading["votes"])
-            )
+        found = [
+            sector_accuracy(vectors, companies.sector, config["ks"], votes=reading["votes"])
+            for vectors in _imputed(companies, known, reading, setting, config)
+        ]
         curves[value] = np.mean(found, axis=0)
     return pd.DataFrame(curves, index=config["ks"]).T
 
 
-def _figure(ours: dict[str, pd.DataFrame], authors: dict[str, pd.DataFrame]) -> Any:
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-    titles = {"min_degree": "min_degree (delta)", "tol": "tol (eta)"}
-    for axes, (varied, curves) in zip(panels, ours.items(), strict=True):
-        for number, value in enumerate(curves.index):
-            color = f"C{number}"
-            axes.plot(curves.columns, curves.loc[value], color=color, label=f"{value:g}")
-            axes.plot(curves.columns, authors[varied].loc[value], ":", color=color)
-        axes.set(title=f"{titles[varied]}: ours solid, authors' dotted", xlabel="k")
-        axes.legend(fontsize=7)
-        axes.grid(alpha=0.3)
-    panels[0].set(ylabel="sector accuracy")
-    return figure
+def _imputed(
+    companies: Companies,
+    known: np.ndarray,
+    reading: dict[str, Any],
+    setting: dict[str, Any],
+    config: dict[str, Any],
+) -> Iterator[np.ndarray]:
+    """Give the vectors of each start; there is one start at the mean, and many at random."""
+    if reading.get("start") == "mean":
+        imputer = LatentSemanticImputer(setting["min_degree"], **reading["setting"])
+        weights = imputer.fit(companies.affinity, known).weights_
+        yield iterate(weights, known, tol=setting["tol"], max_iter=setting["max_iter"]).vectors
+        return
+    for start in range(config["n_starts"]):
+        imputer = LatentSemanticImputer(
+            solver="power", random_state=config["seed"] + start, **setting, **reading["setting"]
+        )
+        yield imputer.fit(companies.affinity, known).embedding_
+
+
+def _figure(symbol: str, ours: pd.DataFrame, authors: pd.DataFrame) -> Any:
+    def curves(table: pd.DataFrame) -> dict[str, dict[float, float]]:
+        return {f"{symbol} {value:g}": row.to_dict() for value, row in table.iterrows()}
+
+    return plots.sensitivity(
+        curves(ours),
+        parameter="k of the votes",
+        measure="sector accuracy",
+        reference=curves(authors),
+        reference_name="authors",
+    )

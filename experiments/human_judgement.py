@@ -1,0 +1,50 @@
+"""Spearman correlation, with intervals, between cosines of vectors and people's scores of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+
+def cosines(pairs: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the cosine of each pair of ``one`` and ``other``; both must have a vector."""
+    ones = np.stack([vectors[word] for word in pairs["one"]])
+    others = np.stack([vectors[word] for word in pairs["other"]])
+    lengths = np.linalg.norm(ones, axis=1) * np.linalg.norm(others, axis=1)
+    return (ones * others).sum(axis=1) / np.maximum(lengths, 1e-12)
+
+
+def spearman(
+    found: np.ndarray, scores: np.ndarray, *, n_draws: int, seed: int
+) -> tuple[float, float, float]:
+    """Return the rank correlation and its 95 % interval over draws of pairs with replacement.
+
+    Cosines that are all the same, as those of words with one vector are, rank nothing: NaN.
+    """
+    rng = np.random.default_rng(seed)
+    draws = []
+    for _ in range(n_draws):
+        chosen = rng.integers(len(found), size=len(found))
+        draws.append(_rank_correlation(found[chosen], scores[chosen]))
+    value = _rank_correlation(found, scores)
+    if np.isnan(value):
+        return value, value, value
+    low, high = np.nanquantile(draws, [0.025, 0.975])
+    return value, float(low), float(high)
+
+
+def _rank_correlation(found: np.ndarray, scores: np.ndarray) -> float:
+    # Equal up to rounding is equal: the cosine of a vector with itself differs in the last digit.
+    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (found.round(12), scores)]
+    lengths = np.sqrt([(rank**2).sum() for rank in ranks])
+    return float(ranks[0] @ ranks[1] / lengths.prod()) if lengths.all() else float("nan")
+
+
+def shown(values: tuple[float, float, float]) -> str:
+    """Return a correlation and its interval as a cell of a table."""
+    if np.isnan(values[0]):
+        return "none"
+    return f"{values[0]:.3f} ({values[1]:.2f} to {values[2]:.2f})"

@@ -1,0 +1,98 @@
+"""Where imputed names stand in the test headlines, and what the model gains there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ALL = "all tokens"
+NAMES = "imputed names"
+AFTER = "tokens after an imputed name"
+REST = "all other tokens"
+
+
+def token_groups(
+    config: dict[str, Any], starts: dict[str, np.ndarray], counts: np.ndarray, test: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return masks over the test stream by kind of token, for each claim.
+
+    A claim is a pair of starts; its names are the words with a vector in the second start only.
+    `counts` says how often each word is in the training lines.
+    """
+    groups = {}
+    for base, enriched in config["claims"]:
+        is_name = np.isnan(starts[base][:, 0]) & ~np.isnan(starts[enriched][:, 0])
+        target = is_name[test]
+        before = np.concatenate([[False], target[:-1]])
+        count_before = np.concatenate([[0], counts[test[:-1]]])
+        found = {NAMES: target, AFTER: before & ~target, REST: ~target & ~before}
+        for title, (low, high) in _bins(config).items():
+            found[f"{NAMES}, seen {title}"] = target & _between(counts[test], low, high)
+            found[f"{AFTER}, seen {title}"] = found[AFTER] & _between(count_before, low, high)
+        groups |= {f"{enriched}: {name}": mask for name, mask in found.items()}
+    return groups | {ALL: np.ones(len(test), bool)}
+
+
+def _bins(config: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    edges = [*config["count_bins"], float("inf")]
+    titles = {}
+    for low, high in pairwise(edges):
+        if high == float("inf"):
+            titles[f"{low} times or more"] = (low, high)
+        else:
+            titles[f"{low} times" if high == low + 1 else f"{low} to {high - 1} times"] = (
+                low,
+                high,
+            )
+    return titles
+
+
+def _between(counts: np.ndarray, low: float, high: float) -> np.ndarray:
+    return (counts >= low) & (counts < high)
+
+
+def counted(
+    config: dict[str, Any], groups: dict[str, dict[str, np.ndarray]], n_tokens: int
+) -> pd.DataFrame:
+    """Return how many test tokens are imputed names or come after one, by size and claim."""
+    rows = []
+    for size, found in groups.items():
+        for _, enriched in config["claims"]:
+            n_names, n_after = (int(found[f"{enriched}: {kind}"].sum()) for kind in (NAMES, AFTER))
+            share = f"{100 * n_names / n_tokens:.1f}"
+            rows.append((size, enriched, n_names, share, n_after))
+    columns = ["training lines", "start", NAMES, "% of test tokens", AFTER]
+    return pd.DataFrame(rows, columns=columns).set_index("training lines")
+
+
+def compared(config: dict[str, Any], runs: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return perplexity without and with imputed names and its decrease, by kind of token."""
+    rows = []
+    for size in config["sizes"]:
+        of_size = [one for one in runs if one["size"] == size["name"]]
+        for base, enriched in config["claims"]:
+            for group in (ALL, *(g for g in of_size[0]["groups"] if g.startswith(f"{enriched}:"))):
+                without, with_them = (
+                    {one["seed"]: one["groups"][group] for one in of_size if one["start"] == start}
+                    for start in (base, enriched)
+                )
+                n_tokens = next(iter(without.values()))[1]
+                if not n_tokens:
+                    continue
+                seeds = sorted(without.keys() & with_them.keys())
+                before, after = (
+                    np.exp([found[seed][0] / n_tokens for seed in seeds])
+                    for found in (without, with_them)
+                )
+                decrease = 100 * (1 - after / before)
+                error = decrease.std(ddof=1) / np.sqrt(len(decrease)) if len(decrease) > 1 else 0
+                rows.append(
+                    (size["name"], enriched, group.removeprefix(f"{enriched}: "), n_tokens,
+                     f"{before.mean():.2f}", f"{after.mean():.2f}",
+                     f"{decrease.mean():.2f} ± {error:.2f}" if error else f"{decrease.mean():.2f}")
+                )  # fmt: skip
+    columns = ["training lines", "start", "tokens", "number", "without", "with", "decrease, %"]
+    return pd.DataFrame(rows, columns=columns).set_index("training lines")
