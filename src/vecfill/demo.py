@@ -57,14 +57,7 @@ def run_demo(
     A `quick` demo takes every sixth city and tries fewer methods.
     """
     place = Path(folder)
-    with naming(place):
-        place.mkdir(parents=True, exist_ok=True)
-    for source in (CITIES, VECTORS):
-        with source.open("rb") as old, atomic_output(place / source.name, overwrite=overwrite) as f:
-            if quick and source is CITIES:
-                f.writelines(line for number, line in enumerate(old) if number % QUICK_STEP == 0)
-            else:
-                shutil.copyfileobj(old, f)
+    _copy_sample(place, overwrite=overwrite, quick=quick)
     table, base = place / CITIES.name, read_embedding(place / VECTORS.name)
 
     places = read_table(table).to_pydict()
@@ -118,6 +111,18 @@ def run_demo(
     say(f"7. Page. Open {page} in a browser.")
     say(f"   The enriched embedding is {enriched}.")
     return Demo(result, evaluation, proof, enriched, page)
+
+
+def _copy_sample(place: Path, *, overwrite: bool, quick: bool) -> None:
+    """Copy the bundled table and vectors into a folder, which is made if there is none."""
+    with naming(place):
+        place.mkdir(parents=True, exist_ok=True)
+    for source in (CITIES, VECTORS):
+        with source.open("rb") as old, atomic_output(place / source.name, overwrite=overwrite) as f:
+            if quick and source is CITIES:
+                f.writelines(line for number, line in enumerate(old) if number % QUICK_STEP == 0)
+            else:
+                shutil.copyfileobj(old, f)
 
 
 def _as_words(result: Result, base: Embedding) -> Embedding:

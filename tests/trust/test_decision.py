@@ -15,7 +15,14 @@ from vecfill.model.offset import Curve, OffsetRule, curve_of_known
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
 from vecfill.trust.confidence import learn_confidence
-from vecfill.trust.decision import RARE, decide, hidden_offsets, odds_of_rare, rules_for
+from vecfill.trust.decision import (
+    RARE,
+    decide,
+    hidden_offsets,
+    least_within_noise,
+    odds_of_rare,
+    rules_for,
+)
 from vecfill.trust.folds import rarest_block
 from vecfill.trust.hidden import Region, hide_and_impute
 from vecfill.trust.proof import cautious
@@ -60,6 +67,22 @@ def test_the_offset_is_kept_where_it_helps_rare_rows_and_then_it_does():
         scores[name] = cosine(model.embedding[~is_known] - centre, embedding[~is_known] - centre)
         assert model.known.tobytes() == embedding[is_known].tobytes()
     assert scores["with"] > scores["without"] + 0.05
+
+
+def test_of_rules_that_are_level_the_one_that_assumes_least_is_taken():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(scale=0.1, size=(3, 400))
+
+    def scores(level, chance):
+        return RowScores(*[level + chance] * 5)
+
+    near, far, none = OffsetRule(0.5), OffsetRule(2.0), scores(0.3, noise[0])
+    level = {None: none, near: scores(0.5, noise[1]), far: scores(0.502, noise[2])}
+    assert least_within_noise(level, "balanced") == near
+    better = {None: none, near: scores(0.5, noise[1]), far: scores(0.6, noise[2])}
+    assert least_within_noise(better, "balanced") == far
+    worse = {None: scores(0.7, noise[0]), near: scores(0.5, noise[1])}
+    assert least_within_noise(worse, "balanced") is None
 
 
 def test_without_a_drift_no_offset_is_taken():

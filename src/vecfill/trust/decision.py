@@ -24,7 +24,7 @@ from vecfill.model.space import Space
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
-from vecfill.trust.scores import RowScores, score_rows, total_score
+from vecfill.trust.scores import RowScores, score_rows, total_rows
 
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
@@ -231,8 +231,7 @@ def _with_offset(
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
     tried = _on_block(space, decision.predictor, vectors, is_known, rarity.values, block, rules)
-    totals = total_score(list(tried.values()), goal)
-    best = list(tried)[int(np.argmax(totals))]
+    best = least_within_noise(tried, goal)
     if best is None or not is_clearly_better(tried[best], tried[None]):
         return replace(decision, on_block={"none": tried[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
@@ -240,6 +239,24 @@ def _with_offset(
     scores = {"none": tried[None], "offset": tried[best], "offset_alone": alone}
     means = {name: each.means() for name, each in scores.items()}
     return replace(decision, rule=best, on_block=means)
+
+
+def least_within_noise(tried: dict[Any, RowScores], goal: str) -> Any:
+    """Return the best rule, or one that assumes less and is no worse beyond noise.
+
+    Unknown rows can be rarer than the hidden block by less than the block is rarer than the rest:
+    a vocabulary ends somewhere. So of rules that are level on the block, the one that goes least
+    far is taken.
+    """
+    names, rows = list(tried), total_rows(list(tried.values()), goal)
+    best = int(np.argmax(rows.mean(axis=1)))
+    if names[best] is None:
+        return None
+    behind = rows[best] - rows
+    is_level = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(rows.shape[1])
+    degree = names[best].degree
+    level = [name for name, fits in zip(names, is_level, strict=True) if fits and name is not None]
+    return min((rule for rule in level if rule.degree == degree), key=lambda rule: rule.beyond)
 
 
 def _offset_alone(

@@ -96,10 +96,15 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
     >>> total_score([bad, good], "balanced").argmax()
     np.int64(1)
     """
-    total = np.zeros(len(scores))
+    return total_rows(scores, goal).mean(axis=1)
+
+
+def total_rows(scores: Sequence[RowScores], goal: str) -> np.ndarray:
+    """Return what each row adds to the total of each method, (n_methods, n_rows)."""
+    total = np.zeros((len(scores), scores[0].centred_cosine.size))
     for measure in GOALS[goal]:
-        means = np.array([float(score.of(measure).mean()) for score in scores])
-        total += means / max(float(np.abs(means).mean()), 1e-9)
+        values = np.array([score.of(measure) for score in scores])
+        total += values / max(float(np.abs(values.mean(axis=1)).mean()), 1e-9)
     return total
 
 
