@@ -86,7 +86,8 @@ class KernelServer(Server):
             return self._kept["slopes"], self._kept["mean"]
         values = self.ground.values
         mean = values.mean(axis=0)
-        return self.solved.slopes(values - mean), mean
+        # A product's last bits depend on the layout, and what was saved comes back row by row.
+        return np.ascontiguousarray(self.solved.slopes(values - mean)), mean
 
     def _shares_of(self, prepared: Any) -> Any:
         @one_blas_thread()
