@@ -66,15 +66,14 @@ class Reading(Request):
     )
     names: Any = option(
         None,
-        "Whether the names of entities are a source of their own: by their spelling, by their "
-        "parts if they have several words, or both (auto). By default auto if EMBEDDING has many "
-        "words besides those of the entities. In Python also the entity names of the rows of an "
-        "array.",
+        "Use the names of entities as a source: their spelling, the words they consist of (parts), "
+        "or both (auto). By default auto if EMBEDDING has many other words. In Python, this can "
+        "also be a list with the names of the rows of an array.",
         metavar="auto|off|spelling|parts",
         panel="Names",
     )
     text: tuple[str, ...] = option(
-        (), "Column of TABLE that holds a text about each entity, as a source of its own.",
+        (), "Column of TABLE with a text about each entity. It becomes a source of its own.",
         several=True, metavar="COLUMN",
     )  # fmt: skip
     encoder: Any = option(
@@ -91,14 +90,14 @@ class Reading(Request):
     )  # fmt: skip
     match: str = option(
         "loose",
-        "How far a name may differ from its word: not at all, in case only, or loosely (also in "
-        "separators, accents and legal suffixes).",
+        "How far a name may differ from its word: not at all, only in case, or also in separators, "
+        "accents and legal suffixes (loose).",
         choices=LEVELS,
         panel="Names",
     )
     aliases: Mapping[str, str] | str | os.PathLike[str] | None = option(
-        None, "CSV file with two columns, entity and word, for names that do not match by "
-        "themselves.", metavar="FILE", panel="Names",
+        None, "CSV file with two columns, entity and word, for names that do not match "
+        "automatically.", metavar="FILE", panel="Names",
     )  # fmt: skip
     exclude: tuple[str, ...] = option(
         (),
@@ -110,8 +109,8 @@ class Reading(Request):
     )
     counts: Any = option(
         None,
-        "How often each entity was counted, which tells how rare it is: a file of entity and "
-        "count, or a column of TABLE. By default the order of EMBEDDING tells.",
+        "How often each entity occurs: a file with entity and count, or a column of TABLE. By "
+        "default, rarity is taken from the order of the words in EMBEDDING.",
         metavar="FILE|COLUMN",
         panel="Names",
     )
@@ -128,7 +127,7 @@ class Reading(Request):
         type=bool,
     )  # fmt: skip
     categorical: tuple[str, ...] = option(
-        (), "Column whose numbers are codes of categories.", several=True, metavar="COLUMN"
+        (), "Column whose numbers are category codes.", several=True, metavar="COLUMN"
     )
     categorical_weight: float = option(
         1.0, "Weight of a categorical column relative to a standardized numeric one.",
@@ -136,11 +135,11 @@ class Reading(Request):
     )  # fmt: skip
     ignore: tuple[str, ...] = option((), "Column to leave out.", several=True, metavar="COLUMN")
     edge_columns: tuple[str, ...] | None = option(
-        None, "Column of an edge list: give one for each end and, as a third, one for the weight.",
+        None, "Column of an edge list. Give it for each end and, optionally, for the weight.",
         several=True, metavar="COLUMN",
     )  # fmt: skip
     n_dims: int = option(
-        128, "Length of the vectors made from an edge list.", type=int, low=1, metavar="N"
+        128, "Dimensions of the vectors computed from an edge list.", type=int, low=1, metavar="N"
     )
     encoding: str = option(
         "utf-8", "Encoding of a CSV or TSV table, for example latin-1.", metavar="NAME"
@@ -201,8 +200,8 @@ class Method(Request):
 
     method: Any = option(
         None,
-        "auto (the default) chooses the method that imputes hidden known rows best; paper is the "
-        "method of the paper, to the letter.",
+        "auto (the default) chooses the method that restores hidden known rows best; paper is "
+        "exactly the method of the paper.",
         choices=("auto", "paper"),
     )
     preparation: str | None = option(
@@ -219,25 +218,25 @@ class Method(Request):
         type=float, low=0.0, metavar="R",
     )  # fmt: skip
     residual_share: float | None = option(
-        None, "Use a linear trend plus this share of what it misses, instead of choosing.",
+        None, "Use a linear trend plus this share of its residual instead of choosing one.",
         type=float, low=0.0, high=1.0, metavar="S",
     )  # fmt: skip
     goal: str = option(
         "balanced",
-        "What to choose the method by: cosine with the truth, rank of the truth among all known "
-        "vectors, or both.",
+        "Criterion for choosing the method: cosine with the true vector, rank of the true vector "
+        "among all known ones, or both (balanced).",
         choices=("balanced", "cosine", "rank"),
     )
     candidates: str = option(
         "all",
-        "What auto tries: all it has, or only the classic candidates, latent semantic imputation "
-        "under four preparations.",
+        "What auto tries: everything, or only latent semantic imputation with four preparations "
+        "(classic).",
         choices=("all", "classic"),
     )
     force: bool = option(
         False,
-        "Impute even if TABLE carries no signal about EMBEDDING, or too few entities are known to "
-        "tell.",
+        "Impute even if TABLE carries no signal about EMBEDDING, or if too few entities are known "
+        "to check.",
         type=bool,
     )
     seed: int = option(
@@ -283,16 +282,16 @@ class Trust(Request):
         high=0.999, metavar="P",
     )  # fmt: skip
     min_confidence: float | None = option(
-        None, "Leave out entities with a lower confidence.", type=float, low=-1.0, high=1.0,
+        None, "Leave out entities whose confidence is below this.", type=float, low=-1.0, high=1.0,
         metavar="C",
     )  # fmt: skip
     min_bound: float | None = option(
-        None, "Leave out entities with a lower bound below this.", type=float, low=-1.0, high=1.0,
+        None, "Leave out entities whose lower bound is below this.", type=float, low=-1.0, high=1.0,
         metavar="B",
     )  # fmt: skip
     calibrate_norms: bool = option(
-        False, "Scale new vectors so that their lengths are distributed as the known ones'.",
-        type=bool,
+        False, "Scale new vectors so that their lengths have the same distribution as the known "
+        "ones.", type=bool,
     )  # fmt: skip
 
 
@@ -309,8 +308,9 @@ class Replacement(Request):
     panel: ClassVar[str] = "Output"
 
     replace: Any = option(
-        None, "Replace rows in place: of entities treated as unknown (excluded), contradicted by "
-        "their neighbours (suspicious), or named in a file.", metavar="excluded|suspicious|FILE",
+        None, "Replace existing rows: those of entities that are treated as unknown (excluded), "
+        "contradicted by their neighbours (suspicious), or named in a file.",
+        metavar="excluded|suspicious|FILE",
     )  # fmt: skip
     blend: float | None = option(
         None, "Replace a row by count/(count+K) of the old and K/(count+K) of the new vector. "
@@ -336,13 +336,14 @@ class Scale(Request):
     panel: ClassVar[str] = "Beyond memory"
 
     engine: Any = option(
-        None, "Run in pieces, by this process, a pool of processes, or Dask. EMBEDDING and TABLE "
-        "are Parquet files or folders of parts, OUTPUT is a folder. Needs work.",
+        None, "Run the job in pieces: in this process, in a pool of processes, or on Dask. "
+        "EMBEDDING and TABLE are Parquet files or folders of parts, OUTPUT is a "
+        "folder. Needs work.",
         choices=("serial", "processes", "dask"),
     )  # fmt: skip
     work: Any = option(
-        None, "Folder for the pieces of the job, which all workers can see. The same command with "
-        "the same folder goes on where an earlier one ended.", metavar="DIR",
+        None, "Work folder that all workers can see. The same command with the same folder "
+        "continues where an earlier run stopped.", metavar="DIR",
     )  # fmt: skip
     workers: int | None = option(
         None, "Number of processes. By default all cores; the result is the same.",
@@ -353,13 +354,13 @@ class Scale(Request):
         metavar="ADDRESS",
     )  # fmt: skip
     memory: Any = option(
-        "4GB", "What all processes of the job may hold together on one machine.", metavar="SIZE"
+        "4GB", "Memory limit for all processes of the job on one machine.", metavar="SIZE"
     )
     recall: float | None = option(
-        None, "Share of the true nearest neighbours to find; 1 looks at all pairs. By default all "
-        "pairs where that is quick, otherwise 0.95.", type=float, low=0.1, high=1.0, metavar="R",
+        None, "Share of the true nearest neighbours to find; 1 compares all pairs. By default 1 if "
+        "that is fast, otherwise 0.95.", type=float, low=0.1, high=1.0, metavar="R",
     )  # fmt: skip
     patience: float = option(
-        3600.0, "Seconds without a finished task after which the job stops and names the task.",
+        3600.0, "Stop if no task finishes for this many seconds, and name the task that hangs.",
         type=float, low=0.0, metavar="SECONDS",
     )  # fmt: skip

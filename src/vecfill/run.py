@@ -331,7 +331,7 @@ def _no_signal(choice: Choice) -> str:
         f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
         f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
         "ones. Check that names and rows belong together, or use another table; force=True "
-        "imputes all the same."
+        "imputes anyway."
     )
 
 

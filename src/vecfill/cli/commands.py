@@ -62,7 +62,7 @@ def evaluate(
             rich_help_panel="Trust",
             min=2,
             metavar="N",
-            help="Hide known rows in this many parts.",
+            help="Number of folds in which known rows are hidden.",
         ),
     ] = 5,
     hide: Annotated[
@@ -70,7 +70,7 @@ def evaluate(
         typer.Option(
             "--hide",
             rich_help_panel="Trust",
-            help="Hide known rows at random, or the rarest ones as blocks.",
+            help="Hide known rows at random, or hide blocks of the rarest ones.",
         ),
     ] = "random",
     reading: Reading,
@@ -79,9 +79,9 @@ def evaluate(
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Measure how well hidden known rows come back.
+    """Measure how well each method restores hidden known vectors.
 
-    Known rows are hidden and imputed in turn, by every method; nothing is written.
+    Known rows are hidden and imputed in turn. Nothing is written.
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import evaluate_aligned
@@ -123,7 +123,7 @@ def explain(
 ) -> None:
     """Show which known entities the vector of WORD is made of.
 
-    Their shares sum to one; a linear trend, if there is one, is shown apart.
+    Their shares sum to one. If there is a linear trend, its part is shown separately.
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import fuses_sources, impute_aligned
@@ -155,7 +155,7 @@ def match_command(
             "-o",
             "--output",
             rich_help_panel="Output",
-            help="Write CSV to this file instead of a table to the screen.",
+            help="Write a CSV file instead of printing a table.",
         ),
     ] = None,
     reading: Reading,
@@ -206,9 +206,9 @@ def demo(
 ) -> None:
     """Do the whole job on the bundled sample of cities.
 
-    It matches names, proves the method on hidden cities, imputes, explains, writes, verifies, and
-    makes a page to look at. It takes half a minute, and longer the first time, while code is
-    compiled.
+    It matches names, checks the method on hidden cities, imputes, explains, writes a file,
+    verifies it, and writes an HTML report. This takes about a minute, and longer the first time,
+    while code is compiled.
     """
     from vecfill.demo import run_demo
 

@@ -39,13 +39,13 @@ def impute(
             "--confidence-column",
             rich_help_panel="Output",
             metavar="NAME",
-            help="With --vector: column to add, with the confidence of each new vector.",
+            help="With --vector: name of a column to add for the confidence of new vectors.",
         ),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", rich_help_panel="Output", help="Write an HTML page about the result."
+            "--report", rich_help_panel="Output", help="Write an HTML report about the result."
         ),
     ] = None,
     save: Annotated[
@@ -54,7 +54,7 @@ def impute(
             "--save",
             metavar="MODEL",
             rich_help_panel="Output",
-            help="Also save the model, so that entities can be added.",
+            help="Also save the model, so that vecfill add can add entities later.",
         ),
     ] = None,
     evaluate: Annotated[
@@ -62,15 +62,15 @@ def impute(
         typer.Option(
             "--evaluate",
             rich_help_panel="Trust",
-            help="Compare the chosen method with others on hidden known entities, and add that to "
-            "the report. It takes several times as long and does not change OUTPUT.",
+            help="Compare the chosen method with others on hidden known entities, and add this to "
+            "the report. Takes several times as long. OUTPUT does not change.",
         ),
     ] = False,
     manifest: Annotated[
         bool,
         typer.Option(
             rich_help_panel="Output",
-            help="Write OUTPUT.manifest.json, which says how the result was made.",
+            help="Write OUTPUT.manifest.json, a record of versions, options and input files.",
         ),
     ] = True,
     overwrite: options.OverwriteOption = False,
@@ -78,7 +78,7 @@ def impute(
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write EMBEDDING with a row for each entity it lacks.
+    """Copy EMBEDDING and add a vector for each entity it lacks.
 
     OUTPUT is EMBEDDING, byte for byte, followed by a row for each entity of TABLE that has none.
     With --replace, poor rows of EMBEDDING are replaced in place. With --vector and a single file,

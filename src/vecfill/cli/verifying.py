@@ -33,9 +33,9 @@ def verify(
 ) -> None:
     """Prove that every known row is unchanged.
 
-    Both files are compared byte for byte; what ENRICHED adds is listed. Status 2 if they differ.
-    With --replaced, the rows listed in MANIFEST must have the bytes whose hashes stand there.
-    Two folders of language models are compared too: tensors, tokenizer and all other files.
+    Both files are compared byte for byte, and added rows are listed. The exit status is 2 if a
+    known row differs. With --replaced, the rows that MANIFEST lists must match its hashes. Two
+    folders of language models are compared by tensors, tokenizer and all other files.
     """
     if are_models(original, enriched):
         refused = {"format": format, "member": member, "replaced": replaced}

@@ -277,7 +277,7 @@ def _folds(
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
-            "tells nothing about it. Pass counts=."
+            "does not tell. Pass counts=."
         )
     return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
 
