@@ -148,9 +148,8 @@ def _notes(
     notes: list[str] = []
     entities = {match.entity for match in inputs.matches.matches}
     if isinstance(asked, tuple) and (strangers := [each for each in asked if each not in entities]):
-        notes.append(
-            f"{len(strangers):,} names to replace are not entities of the table: {listed(strangers)}."
-        )
+        n = len(strangers)
+        notes.append(f"{n:,} names to replace are not entities of the table: {listed(strangers)}.")
     if asked == SUSPICIOUS and result is None:
         notes.append("No entity is unknown, so no known one was checked for being suspicious.")
     elif asked is not None and not replaceable:

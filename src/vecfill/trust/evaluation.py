@@ -97,7 +97,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """One plain sentence."""
+        """What the comparison shows, in one or two sentences."""
         if not self.has_signal:
             return (
                 "The table carries no signal about this embedding: hidden vectors came back no "
