@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -625,8 +626,9 @@ def test_a_bug_is_called_one_and_shows_its_trace_only_if_asked(world, monkeypatc
     assert "Traceback" in err
 
 
-def test_every_console_block_of_the_readme_runs(world):
-    text = Path(__file__).parents[1].joinpath("README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_every_console_block_of_the_pages_runs(world, page):
+    text = Path(__file__).parents[1].joinpath(page).read_text(encoding="utf-8")
     blocks = re.findall(r"```console\n(.*?)```", text, re.S)
     assert blocks
     write_embedding(world.base, world.folder / "glove.txt", format="glove")
@@ -634,7 +636,7 @@ def test_every_console_block_of_the_readme_runs(world):
     (world.folder / "towns.csv").rename(world.folder / "companies.csv")
     for line in "\n".join(blocks).splitlines():
         if line.startswith("$ vecfill "):
-            words = line.removeprefix("$ vecfill ").replace("NewCo", "town50").split()
+            words = shlex.split(line.removeprefix("$ vecfill ").replace("NewCo", "town50"), True)
             status, out, err = world.run(*words)
             assert status == 0, (line, out, err)
 

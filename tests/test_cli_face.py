@@ -59,6 +59,12 @@ def test_every_option_is_under_a_heading_that_exists():
             assert panel is None or panel in PANELS, (name, option.name, panel)
 
 
+def test_help_leaves_out_what_only_python_can_do():
+    for each in command().commands.values():
+        texts = [option.help for option in each.params if getattr(option, "help", None)]
+        assert [text for text in texts if "In Python" in text] == []
+
+
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_examples_are_commands_that_can_be_parsed(name):
     import shlex

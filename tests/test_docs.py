@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
@@ -58,3 +59,22 @@ def test_every_picture_of_the_docs_is_shown_on_a_page():
     shown = {Path(target).name for path in PAGES for target in links(path)}
     pictures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
     assert pictures <= shown
+
+
+def only_assertions(path: Path) -> list[str]:
+    """Return the examples of a page that print nothing but True or False."""
+    examples = doctest.DocTestParser().get_examples(path.read_text(encoding="utf-8"))
+    return [
+        each.source for each in examples if re.fullmatch(r"[(\s]*(True|False)[\s,)]*", each.want)
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_show_results_and_not_assertions(path):
+    assert only_assertions(path) == []
+
+
+def test_an_example_that_prints_only_true_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(">>> 2 > 1\nTrue\n>>> 1 + 1\n2\n>>> True, 3\n(True, 3)\n")
+    assert only_assertions(page) == ["2 > 1\n"]

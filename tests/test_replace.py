@@ -189,7 +189,7 @@ def test_entities_can_be_named_in_a_list_or_in_a_file(world):
         assert list(done.replaced) == ["town3"]
         assert "town50" in done.added
         assert changed_words(world, world.base) == {"town3"}
-        assert "1 names to replace are no entities: 'nobody'." in done.notes
+        assert "1 names to replace are not entities of the table: 'nobody'." in done.notes
     assert json.loads((world.folder / "new.vec.manifest.json").read_text())["options"][
         "replace"
     ] == ["town3", "nobody", "town50"]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """Shows how far a call is. Pass it as `progress` to `impute`, `evaluate` or `enrich`.
+    """Shows the progress of a call. Pass it as `progress` to `impute`, `evaluate` or `enrich`.
 
     In a notebook it is one line below the cell, in a terminal one line of stderr, and nothing
     where the output goes to a file. The line goes when the work is done.

@@ -307,7 +307,9 @@ class Result:
             more = ", ..." if len(self.embedding) > _N_SHOWN else ""
             lines.append(f"  entities    {shown[:80]}{more}")
         if self.abstained:
-            lines.append(f"  left out    {len(self.abstained):,} entities of too little confidence")
+            lines.append(
+                f"  left out    {len(self.abstained):,} entities, because of low confidence"
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -54,9 +54,9 @@ def impute(
     vectors, a gensim `KeyedVectors`, a spaCy pipeline, a pair of words and an array or torch layer,
     a mapping from word to vector, or a table. Without it, the table has a column of vectors
     (`vector`), and `Result.to_table` fills those that are null. `method` is ``"auto"``, which hides
-    known entities and takes the method that imputes them best; ``"paper"``, the paper to the
-    letter; a predictor such as `vecfill.LatentSemantic`; or the `decision` of an evaluation of the
-    same table and embedding, which saves deciding again.
+    known entities and takes the method that restores them best; ``"paper"``, exactly the method of
+    the paper; a predictor such as `vecfill.LatentSemantic`; or the `decision` of an evaluation of
+    the same table and embedding, which saves deciding again.
     `matches` says which entity is which word, instead of matching names here. `n_jobs` is the
     number of threads; the result is the same bits for any number.
 
@@ -216,7 +216,7 @@ def evaluate(
     progress: Progress | None = None,
     reading: Reading,
 ) -> Evaluation:
-    """Return how well hidden known entities come back, under `auto`, the paper and every rival.
+    """Compare `auto`, the paper's method and every rival on hidden known entities.
 
     `table` and `embedding` are what `vecfill.impute` takes. Known entities are hidden in `folds`
     parts, one after the other; with ``hide="rarest"`` the rarest fifth and the rarest two fifths
@@ -331,7 +331,7 @@ def _no_signal(choice: Choice) -> str:
         f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
         f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
         "ones. Check that names and rows belong together, or use another table; force=True "
-        "imputes all the same."
+        "imputes anyway."
     )
 
 

@@ -148,11 +148,12 @@ def _notes(
     notes: list[str] = []
     entities = {match.entity for match in inputs.matches.matches}
     if isinstance(asked, tuple) and (strangers := [each for each in asked if each not in entities]):
-        notes.append(f"{len(strangers):,} names to replace are no entities: {listed(strangers)}.")
+        n = len(strangers)
+        notes.append(f"{n:,} names to replace are not entities of the table: {listed(strangers)}.")
     if asked == SUSPICIOUS and result is None:
         notes.append("No entity is unknown, so no known one was checked for being suspicious.")
     elif asked is not None and not replaceable:
-        notes.append("No row was replaced: none of the entities in question has one.")
+        notes.append("No row was replaced, because none of these entities has one.")
     if result is not None and (kept := [each for each in result.abstained if each in replaceable]):
         notes.append(
             f"{len(kept):,} rows were kept as they are, because their new vectors have too little "

@@ -266,7 +266,7 @@ def test_bars_of_shares_are_drawn_to_a_hundred_per_cent(report, open_page):  # n
     assert all(told == pytest.approx(wide) for told, wide in drawn)
 
 
-def test_suspicious_anchors_show_the_gap_they_are_sorted_by(report, open_page):  # noqa: F811
+def test_suspicious_entities_show_the_gap_they_are_sorted_by(report, open_page):  # noqa: F811
     shown = open_page(report)
     head = shown.locator("#suspicions th", has_text="Gap")
     assert head.get_attribute("aria-sort") == "descending"
@@ -317,7 +317,7 @@ def test_both_proofs_are_shown_and_which_one_speaks(small_run, open_page, tmp_pa
     shown = open_page(tmp_path / "report.html")
     first = shown.locator("#proofs tbody tr").first.inner_text()
     assert "rarest third" in first
-    assert "speaks for the unknown" in first
+    assert "like the unknown entities" in first
 
 
 @pytest.mark.parametrize("width", [390, 320])

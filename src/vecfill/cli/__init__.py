@@ -158,12 +158,12 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, OSError):
         # Files are looked after by `io`; what is left is standard output or a full disk.
         _abandon_stdout()
-        _say(f"error: {error}. Make room, or write elsewhere.")
+        _say(f"error: {error}. Free some space, or write to another place.")
         return BAD_INPUT
     kind = type(error).__name__
     _say(
-        f"this is a bug in vecfill, not a mistake of yours: {kind}: {error}\n"
-        "No partial file is left. Run it again with --debug, and report what it prints, with the "
+        f"this is a bug in vecfill, not a mistake on your side: {kind}: {error}\n"
+        "No partial file is left. Please run it again with --debug and report the output, with the "
         "command and the version (vecfill --version)."
     )
     return BUG

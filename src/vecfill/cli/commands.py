@@ -1,8 +1,7 @@
-"""The commands; each loads what it needs when it is called."""
+"""All commands, in the order of the help; each loads what it needs when it is called."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,14 +9,13 @@ import typer
 
 from vecfill.cli import console, options
 from vecfill.cli.converting import convert
-from vecfill.cli.datasets import impute_datasets, status
-from vecfill.cli.models import add, inspect, save_model
+from vecfill.cli.datasets import status
+from vecfill.cli.imputing import impute
+from vecfill.cli.models import add, inspect
 from vecfill.cli.program import app, registered
-from vecfill.cli.tokens import are_models, tokens, verify_folders
-from vecfill.requests import Method, Reading, Replacement, Scale, Trust
-
-_MOST_NOTES = 6
-"""Notes that are printed with a summary, so that it stays on the screen."""
+from vecfill.cli.tokens import tokens
+from vecfill.cli.verifying import verify
+from vecfill.requests import Method, Reading, Trust
 
 
 def command() -> Any:
@@ -48,150 +46,7 @@ def _program(
     pass
 
 
-@registered("impute")
-@options.shared(reading=Reading, how=Method, trust=Trust, replacement=Replacement, scale=Scale)
-def impute(
-    embedding: options.EmbeddingFile,
-    table: options.TableOrNone = None,
-    *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", rich_help_panel="Output", help="File to write; - is standard output."
-        ),
-    ],
-    how: Method,
-    reading: Reading,
-    trust: Trust,
-    replacement: Replacement,
-    scale: Scale,
-    confidence_column: Annotated[
-        str | None,
-        typer.Option(
-            "--confidence-column",
-            rich_help_panel="Output",
-            metavar="NAME",
-            help="With --vector: column to add, with the confidence of each new vector.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", rich_help_panel="Output", help="Write an HTML page about the result."
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="MODEL",
-            rich_help_panel="Output",
-            help="Also save the model, so that entities can be added.",
-        ),
-    ] = None,
-    evaluate: Annotated[
-        bool,
-        typer.Option(
-            "--evaluate",
-            rich_help_panel="Trust",
-            help="Compare the chosen method with others on hidden known entities, and add that to "
-            "the report. It takes several times as long and does not change OUTPUT.",
-        ),
-    ] = False,
-    manifest: Annotated[
-        bool,
-        typer.Option(
-            rich_help_panel="Output",
-            help="Write OUTPUT.manifest.json, which says how the result was made.",
-        ),
-    ] = True,
-    overwrite: options.OverwriteOption = False,
-    verbose: options.VerboseOption = False,
-    jobs: options.JobsOption = None,
-    json: options.JsonOption = False,
-) -> None:
-    """Write EMBEDDING with a row for each entity it lacks.
-
-    OUTPUT is EMBEDDING, byte for byte, followed by a row for each entity of TABLE that has none.
-    With --replace, poor rows of EMBEDDING are replaced in place. With --vector and a single file,
-    OUTPUT is this table with its empty vectors filled.
-    """
-    from vecfill.errors import InputError
-
-    if scale.asked():
-        refused = {
-            "--confidence-column": confidence_column,
-            "--report": report,
-            "--evaluate": evaluate,
-            "--no-manifest": not manifest,
-            "--jobs": jobs,
-        }
-        requests = (reading, how, trust, replacement, scale)
-        impute_datasets(embedding, table, output, requests, refused, overwrite=overwrite, json=json)
-        return
-    is_stdout = str(output) == "-"
-    if is_stdout and json:
-        raise InputError("-o - and --json both ask for standard output. Name a file for one.")
-    base, described = options.files(embedding, table, reading.vector)
-    if save is not None:
-        from vecfill.io.targets import check_targets
-
-        check_targets([save], [base, described], overwrite=overwrite)
-    with console.target(output) as target, console.Progress() as progress:
-        common: dict[str, Any] = {
-            "report": report,
-            "evaluate": evaluate,
-            "manifest": manifest and not is_stdout,
-            "overwrite": overwrite,
-            "n_jobs": jobs,
-            "progress": progress,
-        }
-        requests = (reading, how, trust, replacement)
-        if base is None:
-            done = _filled(described, target, requests, confidence_column, common)
-        else:
-            from vecfill.file_job import enrich_requested
-
-            if confidence_column is not None:
-                raise InputError("--confidence-column is for one table (--vector, no EMBEDDING).")
-            done = enrich_requested(base, described, target, **common, requests=requests)
-    if save is not None and done.result is not None:
-        save_model(done.result, save, base, overwrite=overwrite)
-    console.notes(done.notes, most=None if json else _MOST_NOTES)
-    if save is not None and done.result is None:
-        console.note("No model was saved, because there was nothing to impute.")
-    if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(done.to_dict()))
-        return
-    from vecfill.cli import summary
-
-    place = "standard output" if is_stdout else str(output)
-    lines = summary.imputed(done, is_table=base is None, is_verbose=verbose)
-    lines.append(summary.written(done, place, is_table=base is None))
-    if is_stdout:
-        print(summary.as_text(lines, sys.stderr), file=sys.stderr)
-    else:
-        lines += summary.next_steps(done, base, described, output, report, (reading, how))
-        console.out(summary.as_text(lines))
-
-
-def _filled(
-    table: Path,
-    target: Path,
-    requests: tuple[Reading, Method, Trust, Replacement],
-    confidence: str | None,
-    common: dict[str, Any],
-) -> Any:
-    """Fill the one table that holds features and vectors."""
-    from vecfill.table_job import fill_requested
-
-    reading, how, trust, replacement = requests
-    why = "a table has its empty vectors filled, and no others replaced"
-    replacement.refuse_unused((), replacement.asked(), why)
-    common = {**common, "confidence": confidence, "requests": (reading, how, trust)}
-    return fill_requested(table, target, **common)
+registered("impute")(impute)
 
 
 @registered("evaluate")
@@ -207,7 +62,7 @@ def evaluate(
             rich_help_panel="Trust",
             min=2,
             metavar="N",
-            help="Hide known rows in this many parts.",
+            help="Number of folds in which known rows are hidden.",
         ),
     ] = 5,
     hide: Annotated[
@@ -215,7 +70,7 @@ def evaluate(
         typer.Option(
             "--hide",
             rich_help_panel="Trust",
-            help="Hide known rows at random, or the rarest ones as blocks.",
+            help="Hide known rows at random, or hide blocks of the rarest ones.",
         ),
     ] = "random",
     reading: Reading,
@@ -224,9 +79,9 @@ def evaluate(
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Measure how well hidden known rows come back.
+    """Measure how well each method restores hidden known vectors.
 
-    Known rows are hidden and imputed in turn, by every method; nothing is written.
+    Known rows are hidden and imputed in turn. Nothing is written.
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import evaluate_aligned
@@ -268,7 +123,7 @@ def explain(
 ) -> None:
     """Show which known entities the vector of WORD is made of.
 
-    Their shares sum to one; a linear trend, if there is one, is shown apart.
+    Their shares sum to one. If there is a linear trend, its part is shown separately.
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import fuses_sources, impute_aligned
@@ -300,7 +155,7 @@ def match_command(
             "-o",
             "--output",
             rich_help_panel="Output",
-            help="Write CSV to this file instead of a table to the screen.",
+            help="Write a CSV file instead of printing a table.",
         ),
     ] = None,
     reading: Reading,
@@ -338,73 +193,7 @@ registered("tokens")(tokens)
 registered("status")(status)
 registered("add")(add)
 registered("inspect")(inspect)
-
-
-@registered("verify")
-def verify(
-    original: Annotated[
-        Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
-    ],
-    enriched: Annotated[
-        Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")
-    ],
-    format: options.FormatOption = None,  # noqa: A002
-    member: options.MemberOption = None,
-    replaced: Annotated[
-        Path | None,
-        typer.Option(
-            "--replaced",
-            rich_help_panel="Input",
-            metavar="MANIFEST",
-            help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
-        ),
-    ] = None,
-    json: options.JsonOption = False,
-) -> None:
-    """Prove that every known row is unchanged.
-
-    Both files are compared byte for byte; what ENRICHED adds is listed. Status 2 if they differ.
-    With --replaced, the rows listed in MANIFEST must have the bytes whose hashes stand there.
-    Two folders of language models are compared too: tensors, tokenizer and all other files.
-    """
-    if are_models(original, enriched):
-        refused = {"format": format, "member": member, "replaced": replaced}
-        verify_folders(original, enriched, refused, json=json)
-        return
-    from dataclasses import asdict
-
-    from vecfill.errors import InputError
-    from vecfill.io import verify as compare
-    from vecfill.io.replacing import read_changes
-
-    told = () if replaced is None else read_changes(replaced)
-    with console.Progress() as progress:
-        progress("Comparing", 0, 0)
-        words = [each.word for each in told]
-        found = compare(original, enriched, format=format, member=member, replaced=words)
-    if found.ok and found.replaced != told:
-        raise InputError(
-            f"{replaced} does not belong to these files: the rows that it lists have other bytes "
-            "or places. Pass the manifest that was written beside the enriched file."
-        )
-    if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(asdict(found)))
-    else:
-        console.out(f"sha256 of the original  {found.sha256_original}")
-        console.out(f"sha256 of the enriched  {found.sha256_enriched}")
-        for what in found.not_compared:
-            console.note(f"{what} was not compared")
-        if found.ok:
-            console.out(console.verified(found))
-    if not found.ok:
-        raise InputError(
-            f"{enriched} does not hold every row of {original} unchanged: {found.difference} "
-            "Enrich the original again."
-        )
-
-
+registered("verify")(verify)
 registered("convert")(convert)
 
 
@@ -417,9 +206,9 @@ def demo(
 ) -> None:
     """Do the whole job on the bundled sample of cities.
 
-    It matches names, proves the method on hidden cities, imputes, explains, writes, verifies, and
-    makes a page to look at. It takes half a minute, and longer the first time, while code is
-    compiled.
+    It matches names, checks the method on hidden cities, imputes, explains, writes a file,
+    verifies it, and writes an HTML report. This takes about a minute, and longer the first time,
+    while code is compiled.
     """
     from vecfill.demo import run_demo
 

@@ -32,12 +32,12 @@ def impute_datasets(
     reading, how, trust, replacement, scale = requests
     if features is None or str(output) == "-":
         raise InputError(
-            "A job in pieces needs EMBEDDING, TABLE and a folder as OUTPUT. Name all three."
+            "A job beyond memory needs EMBEDDING, TABLE and a folder as OUTPUT. Name all three."
         )
     if scale.work is None:
         raise InputError(
-            "A job in pieces needs a folder for them. Name one with --work; the same folder lets "
-            "an interrupted job go on."
+            "A job beyond memory needs a work folder. Name one with --work; the same folder lets "
+            "an interrupted job continue."
         )
     for flag, value in refused.items():
         if value not in (None, False):
@@ -71,7 +71,7 @@ def _told(done: DatasetResult) -> str:
         f"Neighbours {done.recall:.1%} of the true ones found",
     ]
     if counts["abstained"]:
-        lines.append(f"  left out {counts['abstained']:,} of too little confidence")
+        lines.append(f"  left out {counts['abstained']:,} because of low confidence")
     if done.coverage is not None and done.hidden is not None:
         lines.append(
             f"Hidden     centred cosine {done.hidden['centred_cosine']:.3f}; bounds held for "
@@ -88,12 +88,12 @@ def _method(method: Mapping[str, Any]) -> str:
 
 
 def status(
-    work: Annotated[Path, typer.Argument(metavar="DIR", help="Work folder of a job in pieces.")],
+    work: Annotated[Path, typer.Argument(metavar="DIR", help="Work folder of the job (--work).")],
     json: options.JsonOption = False,
 ) -> None:
-    """Tell how far a job in pieces is.
+    """Show the progress of a job beyond memory.
 
-    Stages are listed in order, with tasks done and tasks in all. Nothing is changed.
+    For each stage, it lists the finished and all tasks. Nothing is changed.
     """
     from vecfill.distributed.status import job_status
 

@@ -10,7 +10,7 @@ import typer
 from vecfill.cli import console, options
 
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="File of a model that vecfill impute saved.")
+    Path, typer.Argument(metavar="MODEL", help="Model file written by vecfill impute --save.")
 ]
 
 
@@ -31,7 +31,7 @@ def add(
     table: Annotated[
         Path,
         typer.Argument(
-            metavar="NEW_TABLE", help="What describes the new entities: the columns of the fit."
+            metavar="NEW_TABLE", help="Table of the new entities, with the same columns as before."
         ),
     ],
     *,
@@ -53,17 +53,19 @@ def add(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", metavar="FILE", help="Keep the new entities in the model, and write it here."
+            "--save",
+            metavar="FILE",
+            help="Keep the new entities in the model and write the model to this file.",
         ),
     ] = None,
     overwrite: options.OverwriteOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write vectors for entities that came after the fit.
+    """Write vectors for entities that came after the model was saved.
 
-    Nothing is fitted again. OUTPUT has the vectors of the new entities alone, in the format of the
-    original embedding; with --append-to it is that file followed by them.
+    Nothing is fitted again. OUTPUT has only the vectors of the new entities, in the format of the
+    original embedding. With --append-to, it is that file followed by the new rows.
     """
     from vecfill.errors import InputError
     from vecfill.io import append_rows, write_embedding
@@ -108,7 +110,7 @@ def _written(embedding: Any, form: str | None) -> Any:
 
 
 def inspect(model: ModelFile, json: options.JsonOption = False) -> None:
-    """Say what a model is, from what it was made, when, and how good it is."""
+    """Describe a saved model: method, inputs, date and quality."""
     from vecfill.living import load
 
     living = load(model, check=True)

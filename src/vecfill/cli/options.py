@@ -34,15 +34,15 @@ TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="What describes the entities, one row each: CSV, TSV, Parquet, or word vectors.",
+        help="Table with one row per entity: CSV, TSV, Parquet, or word vectors.",
     ),
 ]
 TableOrNone = Annotated[
     Path | None,
     typer.Argument(
         metavar="TABLE",
-        help="What describes the entities, one row each: CSV, TSV, Parquet, or word vectors. With "
-        "--vector, TABLE holds the vectors too and is the only file.",
+        help="Table with one row per entity: CSV, TSV, Parquet, or word vectors. With --vector, "
+        "the table has the vectors too and is the only file.",
     ),
 ]
 FormatOption = Annotated[
@@ -60,7 +60,7 @@ MemberOption = Annotated[
         "--member",
         rich_help_panel="Input",
         metavar="NAME",
-        help="File to read inside a zip of several.",
+        help="Which file to read, if a zip archive has several.",
     ),
 ]
 SeedOption = Annotated[
@@ -169,7 +169,8 @@ def _parameter(name: str, default: Any, option: Described, panel: str) -> inspec
         value, default = list[value], None
     if default is None:
         value = value | None
-    annotation = Annotated[value, typer.Option(flag, help=option.what, **details)]
+    about, _, _ = option.what.partition(" In Python")
+    annotation = Annotated[value, typer.Option(flag, help=about, **details)]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 

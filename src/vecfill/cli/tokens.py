@@ -29,7 +29,8 @@ ModelArgument = Annotated[
 TermsArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="TERMS", help="Text file of a term a line, or a table with terms first."
+        metavar="TERMS",
+        help="Text file with one term per line, or a table whose first column has the terms.",
     ),
 ]
 SourceOption = Annotated[
@@ -57,8 +58,8 @@ HeadOption = Annotated[
     typer.Option(
         "--head",
         rich_help_panel="Method",
-        help="Rows of an output table that is not tied: imputed in its own space, or the mean "
-        "row of whole words.",
+        help="Rows of an output layer that is not tied: imputed in its own space, or the mean row "
+        "of whole words.",
     ),
 ]
 TensorOption = Annotated[
@@ -67,13 +68,13 @@ TensorOption = Annotated[
         "--tensor",
         rich_help_panel="Input",
         metavar="NAME",
-        help="Name of the input table, if it is not a usual one.",
+        help="Name of the embedding tensor, if it is not one of the usual names.",
     ),
 ]
 ReportOption = Annotated[
     Path | None,
     typer.Option(
-        "--report", rich_help_panel="Output", help="Write an HTML page about the new tokens."
+        "--report", rich_help_panel="Output", help="Write an HTML report about the new tokens."
     ),
 ]
 
@@ -94,10 +95,10 @@ def tokens(
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write a language model in which each term is one token.
+    """Give each term a token of its own in a copy of a language model.
 
-    NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces; every
-    other byte of the weights stays. `vecfill verify FOLDER NEWFOLDER` proves it.
+    NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces. Every
+    other byte of the weights stays the same, and `vecfill verify FOLDER NEWFOLDER` proves it.
     """
     from vecfill.exchange.huggingface.adding import add_tokens
     from vecfill.exchange.huggingface.imputing import impute_tokens

@@ -238,7 +238,7 @@ def open_dataset(
         raise FormatError(f"{path} holds no rows.")
     absent = [name for name in ignore if name not in schema.names]
     if absent:
-        raise InputError(f"ignore= names {absent[0]!r}, which is no column of {path}.")
+        raise InputError(f"ignore= names {absent[0]!r}, which is not a column of {path}.")
     name = _key_of(path, schema, key)
     numbers, is_list = _numbers_of(path, schema, name, ignore, vector)
     n_columns = _list_length(path, parts, schema, numbers[0]) if is_list else len(numbers)
@@ -266,7 +266,7 @@ def _numbers_of(
     others = [field for field in schema if field.name != key and field.name not in ignore]
     lists = [field.name for field in others if _is_list(field.type)]
     if vector is not None and vector not in lists:
-        raise InputError(f"{path}: {vector!r} is no column of lists of numbers.")
+        raise InputError(f"{path}: {vector!r} is not a column of lists of numbers.")
     if vector is not None or (len(lists) == 1 and len(others) == 1):
         return (vector or lists[0],), True
     odd = [field.name for field in others if not _is_number(field.type)]

@@ -392,5 +392,5 @@ def _no_signal(chosen: Chosen) -> str:
         "The features carry no signal about these vectors: hidden known vectors came back no "
         f"nearer than chance (centred cosine {chosen.verdict.centred_cosine:.3f}, "
         f"p = {chosen.verdict.p_value:.2g}). Check that names and rows belong together, or use "
-        "other features; force=True imputes all the same."
+        "other features; force=True imputes anyway."
     )

@@ -180,8 +180,8 @@ def _failed(task: Task, error: BaseException, n_times: int) -> BaseException:
     if isinstance(error, MemoryError):
         advice = "It ran out of memory: lower memory=, or use fewer workers."
     elif isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
-        advice = "Its worker died, most likely for want of memory: lower memory= or use fewer "
-        advice += "workers."
+        advice = "Its worker died, most likely because it ran out of memory: lower memory= or "
+        advice += "use fewer workers."
     else:
         advice = "Remove the cause."
     times = f" ({n_times} times)" if n_times > 1 else ""

@@ -101,7 +101,9 @@ class MatchReport:
         # One list of exclusions may serve many tables: most of its names are of other ones.
         if len(self.unused_names) == 1:
             name = self.unused_names[0]
-            notes.append(f"{name!r} has an alias or is excluded, but is no entity.")
+            notes.append(
+                f"{name!r} has an alias or is excluded, but is not an entity of the table."
+            )
         elif self.unused_names:
             notes.append(
                 f"{len(self.unused_names):,} names have an alias or are excluded, but are no "

@@ -72,7 +72,7 @@ class Confidence:
         """Return what is kept and how good it is, threshold by threshold, on hidden rows.
 
         Each point has the share of rows whose expectation is at least the threshold, and their mean
-        true centred cosine: pick the threshold whose quality suits, and pass it as
+        true centred cosine: choose a threshold and pass it as
         `min_confidence`.
         """
         order = np.argsort(-self.expected, kind="stable")

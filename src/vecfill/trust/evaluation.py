@@ -97,7 +97,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """One plain sentence."""
+        """What the comparison shows, in one or two sentences."""
         if not self.has_signal:
             return (
                 "The table carries no signal about this embedding: hidden vectors came back no "
@@ -277,7 +277,7 @@ def _folds(
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
-            "tells nothing about it. Pass counts=."
+            "does not tell. Pass counts=."
         )
     return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
 

@@ -177,7 +177,7 @@ def _refuse_off_earth(points: np.ndarray) -> None:
         x, y = points[far[0]]
         raise InputError(
             f"geography=True takes coordinates as longitude and latitude in degrees, and ({x:g}, "
-            f"{y:g}) is no such place. Swap the two numbers if latitude comes first."
+            f"{y:g}) is not a place on the Earth. Swap the two numbers if latitude comes first."
         )
 
 

@@ -199,12 +199,17 @@ def _drivers(result: Result, places: np.ndarray, n_explained: int) -> dict[str, 
 
 
 def _telling(entities: dict[str, Any]) -> int:
-    """Return an entity whose mix tells a story: confident, and made of several known ones."""
-    for row, shares in enumerate(entities["shares"][:200]):
-        is_mixed = len(shares) >= 3 and 120 <= shares[0] <= 600 and shares[2] >= 40
-        if is_mixed and len(entities["name"][row]) <= 30:
-            return row
-    return 0 if entities["name"] else -1
+    """Return an entity that explains itself: a mix of several known ones, with a high bound."""
+    mixed = [
+        row
+        for row, shares in enumerate(entities["shares"][:200])
+        if len(shares) >= 3 and 120 <= shares[0] <= 600 and shares[2] >= 40
+        if len(entities["name"][row]) <= 30
+    ]
+    if not mixed:
+        return 0 if entities["name"] else -1
+    bounds = entities.get("lower")
+    return mixed[0] if bounds is None else max(mixed, key=lambda row: bounds[row])
 
 
 def _matches(report: MatchReport) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _figure(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Any]:
 def comparison(
     evaluation: Evaluation, *, measure: str = "centred_cosine", level: float = 0.95
 ) -> Figure:
-    """Return each method's mean on hidden known rows with its interval, the best on top."""
+    """Return the mean score of each method on hidden known rows with its interval, best on top."""
     if measure not in TITLES:
         raise InputError(f"measure={measure!r} is not known. Use one of {', '.join(TITLES)}.")
     means = {name: values[measure] for name, values in evaluation.methods.items()}
@@ -80,13 +80,13 @@ def comparison(
 
 
 def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
-    """Return what was expected of hidden known rows against what came out; the line is right."""
+    """Return the actual against the expected centred cosine of hidden known rows, in bins."""
     bins = reliability_bins(confidence.expected, confidence.actual, n_bins)
     expected = [each["expected"] for each in bins]
     actual = [each["actual"] for each in bins]
     figure, axes = _figure(4.5, 4.5)
     ends = [min(0.0, *expected, *actual), max(*expected, *actual) * 1.1]
-    axes.plot(ends, ends, "--", color=GREY, linewidth=1, label="right")
+    axes.plot(ends, ends, "--", color=GREY, linewidth=1, label="expected = actual")
     errors = [
         [each["actual"] - each["low"] for each in bins],
         [each["high"] - each["actual"] for each in bins],
@@ -99,9 +99,9 @@ def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
 
 
 def kept_share(confidence: Confidence, *, n_points: int = 20) -> Figure:
-    """Return how good hidden known rows are if only the most confident share of them is kept.
+    """Return the quality of hidden known rows against the share that a threshold keeps.
 
-    Thresholds of `min_confidence` stand along the top: pick the one whose quality suits.
+    The values along the top are thresholds for `min_confidence`.
     """
     points = confidence.curve(n_points)
     figure, axes = _figure()
@@ -187,9 +187,9 @@ def sensitivity(
 ) -> Figure:
     """Return a measure against a parameter, a line for each name.
 
-    A value may be several, one for each repetition; the line is then their mean and the band their
-    range. `reference` holds curves of the same names from elsewhere, such as a paper; they are
-    dotted, in the colour of the line of the same name.
+    A value may be a sequence with one number per repetition. The line is then their mean and the
+    band their range. `reference` has curves of the same names from elsewhere, such as a paper; they
+    are dotted, in the colour of the line of the same name.
 
     Examples
     --------
@@ -234,8 +234,8 @@ def heat_map(
 ) -> Figure:
     """Return a table of numbers as colours, such as score by frequency.
 
-    Several tables, given by their titles, stand side by side with one scale of colours. The numbers
-    are written on the cells while there are at most 20 columns.
+    Several tables, given by title, are drawn side by side with one colour scale. With at most 20
+    columns, the numbers are written in the cells.
 
     Examples
     --------

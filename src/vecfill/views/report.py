@@ -34,7 +34,7 @@ def write_report(
     manifest: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write the page of a result: one file, no network, light and dark.
+    """Write the HTML report of a result: one file that needs no network.
 
     Contributions are shown for the 2,000 imputed entities of highest confidence (200 if more than
     20,000 are unknown), nearest known entities for 20,000; the page says so where it applies.

@@ -25,7 +25,7 @@ function drawHistogram(card, confidence, total) {
     card.append(el("p", { class: "quiet", text: total ? "Too few entities are known to learn a confidence." : "Nothing was imputed." }));
     return;
   }
-  card.append(el("p", { class: "quiet", text: "Confidence is the centred cosine with the truth that is to be expected, learnt on hidden known vectors." }));
+  card.append(el("p", { class: "quiet", text: "Confidence is the centred cosine to expect between an imputed vector and the true one. It is learnt from hidden known vectors." }));
   const most = Math.max(...confidence.counts, 1);
   const x = across(0, 1), y = upwards(0, most);
   const middle = Math.round(most / 2);
@@ -44,7 +44,7 @@ function drawReliability(card, confidence) {
     card.append(el("p", { class: "quiet", text: "Too few entities are known to check it." }));
     return;
   }
-  card.append(el("p", { class: "quiet", text: `${count(confidence.n_hidden)} hidden known vectors, in bins of equal size. On the dashed line, the confidence is right.` }));
+  card.append(el("p", { class: "quiet", text: `${count(confidence.n_hidden)} hidden known vectors, in groups of equal size. Points on the dashed line came out as expected.` }));
   const bins = confidence.bins;
   const low = Math.min(0, ...bins.map((b) => b.low), ...bins.map((b) => b.expected));
   const high = Math.min(1.02, Math.max(...bins.map((b) => b.high), ...bins.map((b) => b.expected)) * 1.1 + 0.02);
@@ -63,18 +63,18 @@ function drawReliability(card, confidence) {
 }
 
 function drawCurve(card, confidence) {
-  card.append(el("h3", { text: "What does a threshold buy?" }));
+  card.append(el("h3", { text: "Which threshold should I use?" }));
   if (!confidence || !confidence.curve.length) {
-    card.append(el("p", { class: "quiet", text: "Too few entities are known to tell." }));
+    card.append(el("p", { class: "quiet", text: "Too few entities are known to compare thresholds." }));
     return;
   }
   const points = confidence.curve, all = points[points.length - 1], half = points.find((each) => each.share >= 0.5) || all;
-  card.append(el("p", { class: "quiet", text: `Keeping the surer half (confidence ${half.threshold.toFixed(2)} or more) raises the centred cosine of hidden vectors from ${all.centred_cosine.toFixed(2)} to ${half.centred_cosine.toFixed(2)}.` }));
+  card.append(el("p", { class: "quiet", text: `Keeping the half with the higher confidence (${half.threshold.toFixed(2)} or more) raises the centred cosine of hidden vectors from ${all.centred_cosine.toFixed(2)} to ${half.centred_cosine.toFixed(2)}.` }));
   const values = points.map((each) => each.centred_cosine);
   const low = Math.min(0, ...values), high = Math.min(1.02, Math.max(...values, 0.05) * 1.08);
   const x = across(0, 1), y = upwards(low, high);
   const figure = frame("Share kept and mean centred cosine: " + points.map((p) => `${Math.round(p.share * 100)} %: ${p.centred_cosine.toFixed(2)}`).join("; "),
-    { xTitle: "Share of entities kept, surest first", yTitle: "Mean centred cosine of those kept", x, y,
+    { xTitle: "Share of entities kept, most confident first", yTitle: "Mean centred cosine of those kept", x, y,
       xTicks: ticked([0, 0.25, 0.5, 0.75, 1], (v) => `${v * 100} %`), yTicks: ticked(niceTicks(low, high)) });
   figure.append(svg("polyline", { class: "line", points: points.map((p) => `${x(p.share)},${y(p.centred_cosine)}`).join(" ") }));
   for (const point of points) {

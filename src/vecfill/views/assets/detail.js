@@ -11,7 +11,7 @@ class Detail {
     panel.onkeydown = row < 0 ? null : (event) => { if (event.key === "Escape") this.onClose(row); };
     if (row < 0) {
       panel.append(el("h3", { id: "detail-title", text: "What is it made of?" }), el("p", { class: "quiet", text: entities.name.length
-        ? "Choose an entity in the table or on the map to see the known entities its vector is a mix of, and those it is nearest to."
+        ? "Choose an entity in the table or on the map to see which known entities its vector is made of and which it is near."
         : "Nothing was imputed, so there is nothing to explain." }));
       return;
     }
@@ -43,11 +43,11 @@ class Detail {
     panel.append(el("h4", { text: "Made of" }));
     const list = entities.contributors[row];
     if (!list) {
-      panel.append(el("p", { class: "quiet", text: "Not worked out for this page. In Python, result.explain(name) shows it." }));
+      panel.append(el("p", { class: "quiet", text: "Not included in this page. In Python, result.explain(name) shows it." }));
       return;
     }
     const trend = entities.trend[row], offset = entities.offset[row];
-    if (offset > 0) panel.append(el("p", { class: "quiet", text: `${Math.round(offset / 10)} % is the offset of rare entities: where vectors as rare as this one lie as a whole.` }));
+    if (offset > 0) panel.append(el("p", { class: "quiet", text: `${Math.round(offset / 10)} % is the offset of rare entities, which is shared by all vectors of this rarity.` }));
     if (entities.by_source) {
       const bars = data.sources.map((source, at) => [nameNode(source.name, "span", { class: "name" }), entities.by_source[row][at]]).filter(([, value]) => value);
       panel.append(el("p", { class: "quiet", text: "By source:" }), el("ul", { class: "shares" }, bars.map(([label, value]) => shareLine(label, value))));

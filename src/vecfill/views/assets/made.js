@@ -18,7 +18,7 @@ function factList(lines, label = spaced) {
 }
 
 function drawMade(card, how) {
-  card.append(el("h3", { text: "How it was made" }));
+  card.append(el("h3", { text: "Record of the run" }));
   card.append(el("div", { class: "gap" }, factList(how.made, (name) => name)));
   if (how.files.length) card.append(el("h4", { text: "Input files" }), inputFiles(how.files));
   else card.append(el("p", { class: "quiet gap", text: "No input files are recorded: tables and vectors were passed in Python." }));

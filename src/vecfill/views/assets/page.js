@@ -59,7 +59,7 @@
     tile("entities imputed", count(total), true);
     tile("entities known, unchanged", count(data.n_known));
     if (typeof centred === "number") tile("centred cosine of hidden vectors (the mean has 0)", centred.toFixed(2));
-    if (typeof hits === "number") tile("of hidden vectors have their truth among the 10 nearest", `${Math.round(hits * 100)} %`);
+    if (typeof hits === "number") tile("of hidden vectors are among the ten nearest to their imputation", `${Math.round(hits * 100)} %`);
     if (data.confidence) tile(`of hidden vectors reach their lower bound; ${Math.round(data.confidence.level * 100)} % is the aim`, `${(data.confidence.coverage * 100).toFixed(1)} %`);
     if (data.n_abstained) tile("left out for low confidence", count(data.n_abstained));
   }
@@ -169,13 +169,13 @@
       return;
     }
     const nPoints = data.map.known.length / 3 + data.map.imputed.length / 3, all = data.n_known + total;
-    const about = { earth: "Longitude and latitude.", given: "Coordinates as given.", groups: "Two directions in which groups of similar vectors differ most; a group is named by the known entities at its centre." }[data.map.kind];
-    byId("map-note").textContent = [about, "Drag to move, Ctrl + scroll or pinch to zoom. Choose a point to see what it is made of; the wider a line, the larger the share.",
+    const about = { earth: "Longitude and latitude.", given: "Coordinates as given.", groups: "The two directions in which groups of similar vectors differ most. Each group is named after the known entities at its centre." }[data.map.kind];
+    byId("map-note").textContent = [about, "Drag to move, Ctrl + scroll or pinch to zoom. Choose a point to see what it is made of; a wider line is a larger share.",
       nPoints < all ? `${count(nPoints)} of ${count(all)} entities are drawn.` : ""].filter(Boolean).join(" ");
     const canvas = byId("map");
     const aspect = Math.min(2.4, Math.max(1.2, data.map.width / Math.max(1, data.map.height)));
     canvas.style.aspectRatio = String(window.innerWidth < 600 ? Math.min(aspect, 1.3) : aspect);
-    canvas.setAttribute("aria-label", `Map of ${count(data.map.known.length / 3)} known and ${count(data.map.imputed.length / 3)} imputed entities. The table below tells the same.`);
+    canvas.setAttribute("aria-label", `Map of ${count(data.map.known.length / 3)} known and ${count(data.map.imputed.length / 3)} imputed entities. The table below has the same entities.`);
     map = new PointMap(canvas, byId("map-tip"), data.map, {
       confidence: entities.confidence, describe,
       onPick: (row) => { if (!table.reveal(row)) { clear(table); table.reveal(row); } pick(row, {}); },
@@ -298,14 +298,14 @@
   function suspicions() {
     const card = byId("suspicions"), rows = data.suspicious;
     if (!rows.length) {
-      card.append(el("p", { class: "quiet", text: "None was found: no known vector contradicts what its neighbours make of it." }));
+      card.append(el("p", { class: "quiet", text: "None: no known vector contradicts what its neighbours predict." }));
       return;
     }
-    card.append(el("p", { class: "quiet", text: "Known entities whose own vector points away from what their neighbours make of them: often a word with another meaning, or a wrong match. Exclude such an entity or give it an alias, and run again. The gap is how far the centred cosine falls short of what is usual for such entities." }));
+    card.append(el("p", { class: "quiet", text: "Known entities whose own vector contradicts what their neighbours predict. Often the word has another meaning or the match is wrong. Exclude such an entity or give it an alias, and run again. The gap is the expected centred cosine minus the actual one." }));
     const holder = el("div");
     card.append(holder);
     const made = new PagedTable(holder, {
-      caption: "Suspicious anchors", nRows: rows.length, texts: (row) => rows[row][0],
+      caption: "Suspicious known entities", nRows: rows.length, texts: (row) => rows[row][0],
       columns: [
         { title: "Entity", value: (row) => rows[row][0], cell: (row) => nameNode(rows[row][0]) },
         { title: "Word", value: (row) => rows[row][1], cell: (row) => nameNode(rows[row][1]) },

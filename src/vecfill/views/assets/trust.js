@@ -26,15 +26,15 @@ function drawProofs(card, proofs, heldout) {
   const speaking = proofs.find((each) => each.speaks) || proofs[0];
   const several = proofs.length > 1;
   card.append(el("p", { text: several
-    ? `${speaking.name}: this proof speaks for the unknown entities, because they are more like those.`
-    : "Known vectors were hidden, imputed from the others, and compared with the truth." }));
+    ? `${speaking.name}: this row is the one to look at, because the unknown entities are more like these.`
+    : "Known vectors were hidden, imputed from the rest, and compared with their true values." }));
   const rows = proofs.map((each) => [
-    [each.name, several && each.speaks ? el("span", { class: "badge", text: "speaks for the unknown" }) : ""],
+    [each.name, several && each.speaks ? el("span", { class: "badge", text: "like the unknown entities" }) : ""],
     count(each.n_hidden), figureOf(each.centred_cosine), meter(each.hits_at_10, share(each.hits_at_10)), figureOf(each.norm_ratio),
   ]);
-  card.append(plainTable("Proofs", [["Which were hidden", "wide"], ["Hidden", "number"], ["Centred cosine", "number"], ["Truth among the ten nearest", "number"], ["Length, of the true one", "number"]], rows));
+  card.append(plainTable("Proofs", [["Which were hidden", "wide"], ["Hidden", "number"], ["Centred cosine", "number"], ["Among the ten nearest", "number"], ["Length / true length", "number"]], rows));
   const p = heldout ? heldout.p_value : null;
-  if (p !== null) card.append(el("p", { class: "quiet gap", text: `The probability that chance alone does as well: ${p < 1e-12 ? "below 1e-12" : p.toPrecision(2)}.` }));
+  if (p !== null) card.append(el("p", { class: "quiet gap", text: `Probability that chance alone does as well: ${p < 1e-12 ? "below 1e-12" : p.toPrecision(2)}.` }));
 }
 
 function drawSources(section, sources) {
@@ -44,7 +44,7 @@ function drawSources(section, sources) {
   }
   const card = byId("source-table");
   const best = Math.max(1, ...sources.map((each) => each.weight));
-  card.append(el("p", { class: "quiet", text: "The weight is that in the mix, averaged over the unknown entities that the source describes. The score is that of the source alone, on hidden known vectors." }));
+  card.append(el("p", { class: "quiet", text: "The weight is the mean over the unknown entities that a source describes. The scores are those of each source alone, on hidden known vectors." }));
   const rows = sources.map((each) => [
     nameNode(each.name),
     each.is_kept ? meter(each.weight / best, figureOf(each.weight)) : el("span", { class: "badge warn", text: "dropped" }),
@@ -63,9 +63,9 @@ function drawKinds(section, strata, level) {
   const named = (list) => list.map((each) => each.name).join(" and ");
   const unproved = strata.filter((each) => !each.is_proved), failed = strata.filter((each) => each.falls_short);
   const said = [];
-  if (unproved.length) said.push(`Nothing can be proved about ${named(unproved)}: too few known entities are like that. Their lower bounds are set with caution.`);
-  if (failed.length) said.push(`For ${named(failed)} the bounds held too rarely when known entities were hidden; the bounds of unknown ones were lowered to what such entities reach.`);
-  card.append(el("p", { text: said.join(" ") || "Enough known entities of every kind were hidden, and the lower bounds held for each." }));
+  if (unproved.length) said.push(`Nothing can be proved about ${named(unproved)}, because too few known entities are like that. Their lower bounds are cautious.`);
+  if (failed.length) said.push(`For ${named(failed)}, the lower bounds of hidden entities held too seldom, so those of the unknown ones were lowered.`);
+  card.append(el("p", { text: said.join(" ") || "Enough known entities of each kind were hidden, and their lower bounds held." }));
   const rows = strata.map((each) => [
     [each.name[0].toUpperCase() + each.name.slice(1), each.is_proved ? (each.falls_short ? el("span", { class: "badge warn", text: "bounds lowered" }) : "") : el("span", { class: "badge warn", text: "cannot be proved" })],
     count(each.n_unknown), count(each.n_known), count(each.n_hidden), figureOf(each.is_proved ? each.centred_cosine : null),

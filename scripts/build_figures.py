@@ -1,0 +1,87 @@
+"""Draw the figures of `docs/gallery.md` with the code of that page, and the figure of the README.
+
+python scripts/build_figures.py [gallery] [quality]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from vecfill.views.plots import ACCENT, GREY, Figure
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+FIGURES = DOCS / "figures"
+PICTURE_OR_CODE = re.compile(r"^!\[[^\]]*\]\(figures/(\S+)\)$|^```python\n(.*?)^```$", re.M | re.S)
+
+
+def save(figure: Figure, name: str) -> None:
+    """Write a figure without the version of Matplotlib in it."""
+    figure.savefig(FIGURES / name, dpi=110, metadata={"Software": None})
+    print(FIGURES / name)
+
+
+def draw_gallery() -> None:
+    """Run the page from the top; a picture shows the `figure` of the next block of code."""
+    values: dict[str, Any] = {}
+    name = None
+    for found in PICTURE_OR_CODE.finditer((DOCS / "gallery.md").read_text(encoding="utf-8")):
+        if found[1]:
+            name = found[1]
+            continue
+        lines = [line[4:] for line in found[2].splitlines() if line.startswith((">>> ", "... "))]
+        exec("\n".join(lines), values)
+        if name is not None:
+            save(values["figure"], name)
+            name = None
+
+
+def draw_quality() -> None:
+    """Draw hits@10 from the table of several sources in `docs/quality.md`."""
+    head, *lines = _table_after("## Several sources").splitlines()
+    titles = _cells(head)
+    methods = {
+        "encode and regress": ("a sentence model and ridge regression", GREY),
+        "best single source": ("vecfill, best single source", "#7fb5ab"),
+        "all sources": ("vecfill, all sources", ACCENT),
+    }
+    sets = [_cells(line) for line in lines[1:]]
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for place, (column, (label, colour)) in enumerate(methods.items()):
+        # A cell is centred cosine/MRR/hits@10, perhaps bold, perhaps with a name in brackets.
+        texts = [cells[titles.index(column)] for cells in sets]
+        hits = [float(re.findall(r"\.\d+", text)[2]) for text in texts]
+        at = [number + (place - 1) * 0.27 for number in range(len(sets))]
+        bars = axes.bar(at, hits, width=0.25, color=colour, label=label)
+        axes.bar_label(bars, [f"{value:.0%}" for value in hits], fontsize=8, padding=2)
+    axes.set_xticks(range(len(sets)), [f"{cells[0]}\n{cells[2]} hidden" for cells in sets])
+    axes.set_yticks([])
+    axes.set_title("Hidden entities whose true vector is among the ten nearest", loc="left")
+    axes.legend(frameon=False, loc="upper left")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    save(figure, "quality.png")
+
+
+def _table_after(heading: str) -> str:
+    page = (DOCS / "quality.md").read_text(encoding="utf-8")
+    section = page[page.index(heading) :]
+    return section[section.index("\n| ") + 1 :].partition("\n\n")[0]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def main(names: list[str]) -> None:
+    """Draw the figures that are named, or all."""
+    for name, draw in {"gallery": draw_gallery, "quality": draw_quality}.items():
+        if not names or name in names:
+            draw()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,75 @@
+"""The command that proves that known rows are unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vecfill.cli import console, options
+from vecfill.cli.tokens import are_models, verify_folders
+
+
+def verify(
+    original: Annotated[
+        Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
+    ],
+    enriched: Annotated[
+        Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")
+    ],
+    format: options.FormatOption = None,  # noqa: A002
+    member: options.MemberOption = None,
+    replaced: Annotated[
+        Path | None,
+        typer.Option(
+            "--replaced",
+            rich_help_panel="Input",
+            metavar="MANIFEST",
+            help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
+        ),
+    ] = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Prove that every known row is unchanged.
+
+    Both files are compared byte for byte, and added rows are listed. The exit status is 2 if a
+    known row differs. With --replaced, the rows that MANIFEST lists must match its hashes. Two
+    folders of language models are compared by tensors, tokenizer and all other files.
+    """
+    if are_models(original, enriched):
+        refused = {"format": format, "member": member, "replaced": replaced}
+        verify_folders(original, enriched, refused, json=json)
+        return
+    from dataclasses import asdict
+
+    from vecfill.errors import InputError
+    from vecfill.io import verify as compare
+    from vecfill.io.replacing import read_changes
+
+    told = () if replaced is None else read_changes(replaced)
+    with console.Progress() as progress:
+        progress("Comparing", 0, 0)
+        words = [each.word for each in told]
+        found = compare(original, enriched, format=format, member=member, replaced=words)
+    if found.ok and found.replaced != told:
+        raise InputError(
+            f"{replaced} does not belong to these files: the rows that it lists have other bytes "
+            "or places. Pass the manifest that was written beside the enriched file."
+        )
+    if json:
+        from vecfill.provenance import as_json
+
+        console.out(as_json(asdict(found)))
+    else:
+        console.out(f"sha256 of the original  {found.sha256_original}")
+        console.out(f"sha256 of the enriched  {found.sha256_enriched}")
+        for what in found.not_compared:
+            console.note(f"{what} was not compared")
+        if found.ok:
+            console.out(console.verified(found))
+    if not found.ok:
+        raise InputError(
+            f"{enriched} does not hold every row of {original} unchanged: {found.difference} "
+            "Enrich the original again."
+        )
