@@ -2,6 +2,8 @@
 
     python benchmarks/interrupts.py --tries 50
 
+Each run writes vectors, a manifest, a page and a model.
+
 Moments are spread over the time that a run takes, from the first line of our own code on, with
 more of them near the end, where files are written. A try is good if the status is 130 or 143 and
 the folder holds either none of the results or all of them, and no temporary file.
@@ -23,7 +25,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-RESULTS = {"new.vec", "new.vec.manifest.json", "new.html"}
+RESULTS = {"new.vec", "new.vec.manifest.json", "new.html", "new.model"}
+WORDS = ["impute", "base.vec", "towns.csv", "-o", "new.vec", "--report", "new.html"]
+WORDS += ["--save", "new.model", "--method", "paper"]
 SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,7 +41,9 @@ sys.exit(main())
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tries", type=int, default=50, help="for each signal")
-    n_tries = options.parse_args().tries
+    options.add_argument("--signal", choices=[each.name for each in STATUS], help="only this one")
+    asked = options.parse_args()
+    numbers = [each for each in STATUS if asked.signal in (None, each.name)]
     from tests.shell import World
 
     with tempfile.TemporaryDirectory() as name:
@@ -46,10 +52,10 @@ def main() -> int:
         inputs = {path.name for path in folder.iterdir()}
         longest = min(_run(folder, None, 0.0)[1] for _ in range(3))
         n_bad = 0
-        for number in STATUS:
+        for number in numbers:
             outcomes: Counter[str] = Counter()
             rng = random.Random(int(number))
-            for _ in range(n_tries):
+            for _ in range(asked.tries):
                 _clear(folder)
                 wait = longest * (1 - rng.random() ** 2)
                 status, _ = _run(folder, number, wait)
@@ -63,9 +69,8 @@ def main() -> int:
 def _run(folder: Path, number: signal.Signals | None, wait: float) -> tuple[int, float]:
     """Run the job, send a signal after some time, and return its status and how long it took."""
     _clear(folder)
-    words = ["impute", "base.vec", "towns.csv", "-o", "new.vec", "--report", "new.html"]
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(ROOT / "src"), *words],
+        [sys.executable, "-c", SCRIPT, str(ROOT / "src"), *WORDS],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
