@@ -104,3 +104,91 @@ def test_masked_values_are_never_taken_for_known_ones():
 def test_an_absurd_floor_of_weights_is_refused():
     with pytest.raises(InputError, match=r"weight_floor=1e\+308 is out of range.*at most 1e\+06"):
         vecfill.LatentSemantic(weight_floor=1e308)
+
+
+IMPUTE = ("impute", "base.vec", "towns.csv", "-o", "new.vec", "--method", "paper")
+
+
+@pytest.mark.parametrize("option", ["--output", "--report", "--save"])
+def test_a_list_of_names_is_an_input_like_any_other(world, option):
+    world.write("names.txt", "town3\n")
+    words = (*IMPUTE, "--exclude", "names.txt", option, "names.txt", "--overwrite")
+    assert "names.txt is the input names.txt itself" in world.refused(*words)
+
+
+def test_a_saved_model_may_be_no_input_and_no_other_result(world):
+    world.write("counts.csv", "town1,3\n")
+    options = ("--counts", "counts.csv", "--report", "new.html", "--overwrite")
+    for place in ("base.vec", "towns.csv", "counts.csv"):
+        message = world.refused(*IMPUTE, *options, "--save", place)
+        assert f"{place} is the input {place} itself" in message
+    for place in ("new.vec", "new.html", "new.vec.manifest.json"):
+        message = world.refused(*IMPUTE, *options, "--save", place)
+        assert "is named for two results" in message
+    words = ("impute", "base.vec", "towns.csv", "-o", "new", "--work", "work", "--save", "m")
+    assert "--save cannot be used with --work" in world.refused(*words)
+
+
+def test_no_source_takes_the_place_of_another_of_the_same_name(world):
+    rows = [f"{name},{place[0]:.3f},a town" for name, place in world.pairs]
+    for column in ("about", "table"):
+        world.write(f"{column}.csv", "\n".join([f"name,x,{column}", *rows]) + "\n")
+    words = ("impute", "base.vec", "about.csv", "-o", "new.vec", "--text", "about")
+    message = world.refused(*words, "--source", "about=towns.csv")
+    assert "two sources are called 'about'" in message
+    words = ("impute", "base.vec", "table.csv", "-o", "new.vec", "--text", "table")
+    assert "two sources are called 'table'" in world.refused(*words)
+
+
+def test_sources_and_texts_that_cannot_be_read_are_refused_by_their_own_option(world):
+    words = ("impute", "base.vec", "towns.csv", "-o", "new.vec")
+    message = world.refused(*words, "--source", "f=towns.csv:edgez")
+    assert "'edgez' is no kind of source. Kinds are features" in message
+    message = world.refused(*words, "--text", "x", "--kind", "edges")
+    assert "--text 'x' names a column of a table of features, and this one holds edges" in message
+    message = world.refused(*words, "--encoder", ".")
+    assert "Name its column with --text, or pass the texts" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"town1,3\ntown1,900\n", "counts 'town1' twice, as 3 and as 900"),
+        (b'town1,"1,000"\ntown2,3\n', "the count of 'town1' is '1,000'"),
+        (b"town1\n", "pairs need two: an entity and its count."),
+        ("towné,1\n".encode("latin-1"), "byte 0xe9). Save it as UTF-8."),
+    ],
+    ids=["twice", "thousands", "one column", "not UTF-8"],
+)
+def test_counts_that_could_be_misread_are_refused(world, content, words):
+    world.write("counts.csv", content)
+    assert words in world.refused(*IMPUTE, "--counts", "counts.csv")
+
+
+def test_messages_about_tables_with_vectors_speak_of_shell_options(world):
+    cells = ["[1.0, 2.0]", "[" * 100_000, ""]
+    rows = [f'a{number},{number},"{cell}"' for number, cell in enumerate(cells)]
+    world.write("items.csv", "\n".join(["name,x,v", *rows]) + "\n")
+    words = ("impute", "items.csv", "--vector", "v", "-o", "new.csv")
+    assert "is '[[[[" in world.refused(*words)
+    assert "--source 'f=towns.csv' cannot be used" in world.refused(
+        *words, "--source", "f=towns.csv"
+    )
+    message = world.refused(*words, "--confidence-column", "v")
+    assert "--confidence-column 'v' is the column of names or of vectors" in message
+    assert "is no name for a column" in world.refused(*words, "--confidence-column", "")
+
+
+def test_a_job_in_pieces_writes_into_no_input_and_no_results_into_its_work_folder(world):
+    for name in ("items", "vectors"):
+        (world.folder / name).mkdir()
+        world.write(f"{name}/part-00000.parquet", b"PAR1")
+    for out, work in (
+        ("items", "w"),
+        ("vectors/new", "w"),
+        ("w", "w"),
+        ("w/out", "w"),
+        ("o", "items"),
+    ):
+        words = ("impute", "vectors", "items", "-o", out, "--work", work, "--overwrite")
+        assert "is an input or the work folder" in world.refused(*words)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -73,3 +75,48 @@ def test_kept_entities_are_in_the_model_that_is_saved_again(folder, capsys):
     assert "t121" in vf.load(folder / "m2.vecfill").embedding
     assert run(folder, *words) == 2
     assert "exists" in capsys.readouterr().err
+
+
+def changed_by_hand(path, part, value):
+    """Change a part of a model, and every digest with it."""
+    raw = path.read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + size])
+    about = json.loads(header["__metadata__"]["about"])
+    about["parts"][part] = value
+    text = json.dumps(about)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    header["__metadata__"] |= {"about": text, "about_sha256": digest}
+    changed = json.dumps(header).encode()
+    changed += b" " * (-len(changed) % 8)
+    path.write_bytes(struct.pack("<Q", len(changed)) + changed + raw[8 + size :])
+
+
+PARTS = ["names", "embedding", "is_known", "sources", "strata", "layout", "space 0 size"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_model_that_was_changed_by_hand_is_refused_by_part(folder, capsys, part):
+    whole, path = (folder / "m.vecfill").read_bytes(), folder / "changed.vecfill"
+    for value in (None, "x", 7, [], {}):
+        path.write_bytes(whole)
+        changed_by_hand(path, part, value)
+        assert run(folder, "inspect", "changed.vecfill") == 2
+        assert f"the part {part!r} is not of the kind" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "words"),
+    [
+        ("x,1e300,2,3", (), "a of 'x' is 1e+300, and those of known entities are"),
+        ("x,,,", (), "says nothing about 'x': every cell that the model uses is empty"),
+        ("t1,1,2,3", (), "has no entity that is new to the model"),
+        ("x,1,2,3", ("--key", "id"), "'id'"),
+    ],
+    ids=["absurd", "empty", "nothing new", "no such key"],
+)
+def test_what_cannot_be_added_is_refused_by_what_it_is(folder, capsys, row, options, words):
+    (folder / "odd.csv").write_text(f"name,a,b,c\n{row}\n")
+    assert run(folder, "add", "m.vecfill", "odd.csv", "-o", "odd.vec", *options) == 2
+    assert words in capsys.readouterr().err
+    assert not (folder / "odd.vec").exists()

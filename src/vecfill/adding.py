@@ -58,6 +58,7 @@ def read_new(
         if not kept:
             continue
         its = found.rows[kept]
+        source.refuse_absurd(its, [found.entities[row] for row in kept])
         rows[number] = csr_array(its) if issparse(its) else its
         places[number] = np.array([place[found.entities[row]] for row in kept], np.int64)
         for at, row, far in zip(places[number], kept, source.out_of_range(its), strict=True):

@@ -169,9 +169,10 @@ def enrich_requested(
     overwrite: bool,
     n_jobs: int | None,
     progress: Progress | None,
+    save: PathOrName | None = None,
     requests: Requests,
 ) -> Enrichment:
-    """Do what `enrich` does, with the options as request objects."""
+    """Do what `enrich` does, with the options as request objects; `save` is only checked."""
     from vecfill.inputs.files import quiet, read_inputs, source_files
     from vecfill.provenance import Fingerprint, manifest_path
     from vecfill.run import check_evaluated, evaluate_result, fuses_sources
@@ -184,7 +185,7 @@ def enrich_requested(
     named = named_entities(reading, replacement)
     tell = progress or quiet
     beside = manifest_path(output) if manifest else None
-    outputs = Outputs(output, beside, report, overwrite)
+    outputs = Outputs(output, beside, report, overwrite, save)
     files = {"embedding": embedding, "table": table, "aliases": reading.aliases}
     files |= {"counts": _file(reading.counts), "replace": _file(replacement.replace)}
     files |= {f"source {name}": path for name, (path, _) in source_files(reading).items()}

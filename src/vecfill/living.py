@@ -146,8 +146,8 @@ class LivingModel(KeptModel):
         self._refuse_unknown_options(options)
         sources: Sequence[KeptSource] = self._parts["sources"]
         keys = [getattr(each.reader, "key", None) for each in sources]
-        key = key or next((each for each in keys if each is not None), None)
-        tables = facts_by_source(sources, table, key=key, names=names, **options)
+        guess = next((each for each in keys if each is not None), None)
+        tables = facts_by_source(sources, table, key=key, names=names, guess=guess, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self.names.row(name) for name in entities}
         is_joint = isinstance(self.space, SourcesSpace)

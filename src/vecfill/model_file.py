@@ -82,6 +82,16 @@ _KEPT = (
 CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
 """What a file may hold."""
 
+_KINDS = {
+    "names": "KeptNames",
+    "embedding": "array",
+    "is_known": "array",
+    "sources": "tuple",
+    "strata": "tuple",
+    "layout": "dict",
+}
+"""What must be what, so that a file which was changed by hand is refused when it is opened."""
+
 LARGE = 1 << 22
 """Bytes of an array up to which it is checked when the file is opened."""
 
@@ -108,6 +118,13 @@ class FileParts(Mapping[str, Any]):
         packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
         if not isinstance(packed, dict) or not isinstance(about, dict):
             raise FormatError(f"{path} has no model in it. Save the model again.")
+        for name, each in packed.items():
+            kind = "SpaceSize" if name.endswith(" size") else _KINDS.get(name)
+            if kind is not None and kind not in _described(each):
+                raise FormatError(
+                    f"{path}: the part {name!r} is not of the kind {kind}. The file was changed: "
+                    "save the model again."
+                )
         self._packed: dict[str, Any] = packed
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
@@ -138,6 +155,11 @@ class FileParts(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._packed)
+
+
+def _described(packed: Any) -> tuple[Any, ...]:
+    """Return the kind of a packed part, and its class if it has one."""
+    return (packed.get("#"), packed.get("class")) if isinstance(packed, dict) else ()
 
 
 def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Space:

@@ -20,8 +20,10 @@ class Outputs:
     manifest: PathOrName | None
     report: PathOrName | None
     overwrite: bool
+    model: PathOrName | None = None
+    """Where the caller saves the model; it is only checked here."""
 
     def check(self, sources: Iterable[Any]) -> None:
         """Refuse before the work what the writers would refuse after it."""
-        places = (self.enriched, self.manifest, self.report)
+        places = (self.enriched, self.manifest, self.report, self.model)
         check_targets(places, sources, overwrite=self.overwrite)

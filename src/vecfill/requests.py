@@ -168,8 +168,8 @@ class Reading(Request):
             )
         if self.encoder is not None and not self.text:
             raise OptionError(
-                "encoder= (--encoder) turns texts into vectors, and there is no text. Name its "
-                "column with text= (--text), or pass vecfill.text(..., encoder=...) as a source."
+                "encoder= turns texts into vectors, and there is no text. Name its column with "
+                "text=, or pass the texts as a source of their own."
             )
 
     @property

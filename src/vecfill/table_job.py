@@ -107,14 +107,15 @@ def fill_requested(
     overwrite: bool,
     n_jobs: int | None,
     progress: Progress | None,
+    save: PathOrName | None = None,
     requests: Requests,
 ) -> Enrichment:
-    """Do what `fill_table` does, with the options as request objects."""
+    """Do what `fill_table` does, with the options as request objects; `save` is only checked."""
     reading, how, trust = requests
     check_evaluated(how, evaluate)
     tell = progress or quiet
     about_file = manifest_path(output) if manifest else None
-    outputs = Outputs(output, about_file, report, overwrite)
+    outputs = Outputs(output, about_file, report, overwrite, save)
     files = {"table": table, "counts": _file(reading.counts)}
     outputs.check(files.values())
     if not Path(table).is_file():

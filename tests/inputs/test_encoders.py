@@ -115,6 +115,13 @@ def test_no_pickle_is_in_the_cache(tmp_path):
         (lambda texts: [["x"]] * len(texts), "no array of numbers"),
         (lambda texts: [[float("nan")]] * len(texts), "NaN or infinity for 'a soft"),
         (lambda texts: np.eye(len(texts)) if len(texts) < 4 else np.ones((4, 9)), "may not depend"),
+        (lambda texts: np.ones((len(texts), len(texts))), "may not depend"),
+        (lambda texts: [["1"]] * len(texts), "its values are of type <U1"),
+        (lambda texts: np.ones((len(texts), 2)) * 1j, "its values are of type complex128"),
+        (lambda texts: np.ma.masked_less(np.ones((len(texts), 2)), 2), "are masked"),
+        (lambda texts: np.full((len(texts), 2), 1e300), "NaN or infinity for 'a soft"),
+        (lambda texts: (each for each in texts), "object of type generator"),
+        (lambda texts: 1 / 0, "the encoder failed on 3 texts, such as 'a soft .*Zero"),
     ],
 )
 def test_what_is_no_encoder_is_refused(tmp_path, encoder, message):

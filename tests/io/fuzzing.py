@@ -10,19 +10,22 @@ import gzip
 import tempfile
 import zipfile
 import zlib
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from tests.io.conftest import fasttext_bytes
 
-from vecfill import Embedding, read_embedding, write_embedding
+from vecfill import Embedding, impute, load, read_embedding, write_embedding
 from vecfill.errors import VecfillError
 from vecfill.io import FORMAT_NAMES, Scan, append_rows, verify
 
 DETECTED = "detected"
-TARGETS = (*FORMAT_NAMES, DETECTED)
-"""What can be fuzzed: a file read as each format, and one whose format vecfill tells by itself."""
+MODEL = "model"
+TARGETS = (*FORMAT_NAMES, DETECTED, MODEL)
+"""What can be fuzzed: a file read as each format, one whose format vecfill tells by itself, and the
+file of a model, whose bytes an input says how to change."""
 
 NAMES = ("bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv", "vec.gz")
 CORPUS = Path(__file__).parent / "corpus"
@@ -58,6 +61,8 @@ def check_answers(path: Path, data: bytes, target: str = DETECTED) -> bool:
 
     Only errors of ours may come out, and where reading works, all ways of reading must agree.
     """
+    if target == MODEL:
+        return _check_model(path, data)
     kind = None if target == DETECTED else target
     path.write_bytes(data)
     whole = _read(path, kind, None)
@@ -69,6 +74,48 @@ def check_answers(path: Path, data: bytes, target: str = DETECTED) -> bool:
         _check_appending(path, kind, whole)
     assert path.read_bytes() == data, "an input is never written to"
     return whole is not None
+
+
+@cache
+def model_file() -> bytes:
+    """Return the file of a small model."""
+    rng = np.random.default_rng(0)
+    names = [f"item{n}" for n in range(30)]
+    rows = rng.normal(size=(30, 3))
+    known = dict(zip(names[:20], rows[:20] @ rng.normal(size=(3, 4)), strict=True))
+    found = impute(dict(zip(names, rows, strict=True)), known, method="paper")
+    with tempfile.TemporaryDirectory() as folder:
+        found.save(Path(folder) / "made.model")
+        return (Path(folder) / "made.model").read_bytes()
+
+
+def changed_model(edits: bytes) -> bytes:
+    """Return the file of a model with changes of six bytes each: where, how much, and what."""
+    data = bytearray(model_file())
+    for first in range(0, len(edits) - 5, 6):
+        place = int.from_bytes(edits[first : first + 4], "big") % len(data)
+        how_much, value = edits[first + 4 : first + 6]
+        data[place : place + how_much % 5] = bytes([value]) * (how_much // 5 % 5)
+    return bytes(data)
+
+
+def _check_model(path: Path, edits: bytes) -> bool:
+    """Check that a changed model is refused, or is the model that it was."""
+    path.write_bytes(changed_model(edits))
+    new = {"new": [0.5, 0.5, 0.5]}
+    try:
+        found = load(path, check=True)
+        added = found.add(new).embedding
+    except VecfillError:
+        return False
+    # Into another file: the first is mapped.
+    whole_path = path.with_name("whole.model")
+    whole_path.write_bytes(model_file())
+    whole = load(whole_path)
+    assert repr(found.predictor) == repr(whole.predictor)
+    assert found.embedding.vectors.tobytes() == whole.embedding.vectors.tobytes()
+    assert added.vectors.tobytes() == whole.add(new).embedding.vectors.tobytes()
+    return True
 
 
 def _read(path: Path, kind: str | None, words: tuple[str, ...] | None) -> Embedding | None:

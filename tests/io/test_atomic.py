@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -20,7 +21,7 @@ from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import InputError
 from vecfill.io import append_rows, atomic_output
 from vecfill.io import atomic as module
-from vecfill.io.atomic import atomic_outputs
+from vecfill.io.atomic import atomic_outputs, together
 from vecfill.io.folders import atomic_folder
 
 
@@ -333,3 +334,54 @@ def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
         file.write(b"x")
     # The file's bytes before it has its name; the folder after.
     assert synced == [(False, False), (True, True)]
+
+
+def test_results_of_several_writers_take_their_names_together(tmp_path):
+    (tmp_path / "old").write_bytes(b"old")
+    with together():
+        with atomic_output(tmp_path / "a") as file:
+            file.write(b"new")
+        with atomic_output(tmp_path / "old", overwrite=True) as file:
+            file.write(b"new")
+        with atomic_output(tmp_path / "cache", waits=False):
+            pass
+        assert (tmp_path / "old").read_bytes() == b"old"
+        assert "cache" in names(tmp_path)
+        assert "a" not in names(tmp_path)
+    assert names(tmp_path) == ["a", "cache", "old"]
+    assert (tmp_path / "old").read_bytes() == b"new"
+
+
+def test_a_later_writer_that_fails_takes_the_earlier_ones_with_it(tmp_path):
+    with pytest.raises(ZeroDivisionError), together():
+        with atomic_output(tmp_path / "a"):
+            pass
+        with atomic_output(tmp_path / "b"):
+            raise ZeroDivisionError
+    assert names(tmp_path) == []
+    with atomic_output(tmp_path / "c"):
+        pass
+    assert names(tmp_path) == ["c"], "the group has ended"
+
+
+def test_a_name_that_cannot_be_taken_gives_back_new_ones_and_keeps_replaced_ones(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "old").write_bytes(b"old")
+    inner = module._publish
+
+    def failing(temporary, target, **options):
+        if target.name == "last":
+            raise OSError(errno.EIO, "broken")
+        inner(temporary, target, **options)
+
+    monkeypatch.setattr(module, "_publish", failing)
+    paths = [tmp_path / name for name in ("new", "old", "last")]
+    with (
+        pytest.raises(InputError, match="last: cannot be written"),
+        atomic_outputs(paths, overwrite=True) as files,
+    ):
+        for file in files:
+            file.write(b"new")
+    assert names(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_bytes() == b"new"

@@ -9,9 +9,18 @@ import os
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.io.fuzzing import CORPUS, NAMES, TARGETS, check_answers, corpus_files, seed_files
+from tests.io.fuzzing import (
+    CORPUS,
+    MODEL,
+    NAMES,
+    TARGETS,
+    check_answers,
+    corpus_files,
+    model_file,
+    seed_files,
+)
 
-from vecfill import read_embedding
+from vecfill import load, read_embedding
 from vecfill.errors import VecfillError
 from vecfill.io import FORMAT_NAMES
 
@@ -69,6 +78,20 @@ def test_files_cut_anywhere_are_read_or_refused(seeds, seed, tmp_path):
     data = seeds[seed]
     for end in range(1, len(data), max(1, len(data) // 40)):
         check_answers(tmp_path / "file.data", data[:end])
+
+
+@QUIET
+@given(st.binary(min_size=6, max_size=24))
+def test_changed_models_are_refused_or_what_they_were(tmp_path, edits):
+    check_answers(tmp_path / "file.data", edits, MODEL)
+
+
+def test_models_cut_anywhere_are_refused(tmp_path):
+    data = model_file()
+    for end in range(1, len(data), len(data) // 40):
+        (tmp_path / "file.data").write_bytes(data[:end])
+        with pytest.raises(VecfillError):
+            load(tmp_path / "file.data", check=True)
 
 
 @QUIET

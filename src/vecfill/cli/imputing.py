@@ -85,11 +85,13 @@ def impute(
     OUTPUT is this table with its empty vectors filled.
     """
     from vecfill.errors import InputError
+    from vecfill.io.atomic import together
 
     if scale.asked():
         refused = {
             "--confidence-column": confidence_column,
             "--report": report,
+            "--save": save,
             "--evaluate": evaluate,
             "--no-manifest": not manifest,
             "--jobs": jobs,
@@ -101,13 +103,10 @@ def impute(
     if is_stdout and json:
         raise InputError("-o - and --json both ask for standard output. Name a file for one.")
     base, described = options.files(embedding, table, reading.vector)
-    if save is not None:
-        from vecfill.io.targets import check_targets
-
-        check_targets([save], [base, described], overwrite=overwrite)
-    with console.target(output) as target, console.Progress() as progress:
+    with console.target(output) as target, together(), console.Progress() as progress:
         common: dict[str, Any] = {
             "report": report,
+            "save": save,
             "evaluate": evaluate,
             "manifest": manifest and not is_stdout,
             "overwrite": overwrite,
@@ -123,8 +122,9 @@ def impute(
             if confidence_column is not None:
                 raise InputError("--confidence-column is for one table (--vector, no EMBEDDING).")
             done = enrich_requested(base, described, target, **common, requests=requests)
-    if save is not None and done.result is not None:
-        save_model(done.result, save, base, overwrite=overwrite)
+        if save is not None and done.result is not None:
+            progress("Saving the model", 0, 0)
+            save_model(done.result, save, base, overwrite=overwrite)
     console.notes(done.notes, most=None if json else _MOST_NOTES)
     if save is not None and done.result is None:
         console.note("No model was saved, because there was nothing to impute.")

@@ -69,6 +69,7 @@ def add(
     """
     from vecfill.errors import InputError
     from vecfill.io import append_rows, write_embedding
+    from vecfill.io.atomic import together
     from vecfill.io.targets import check_targets
     from vecfill.living import load
 
@@ -78,12 +79,14 @@ def add(
     # A model may be written over itself: it is replaced whole.
     targets = [None if is_stdout else output, None if save == model else save]
     check_targets(targets, [model, table, append_to], overwrite=overwrite)
-    with console.target(output) as target, console.Progress() as progress:
+    with console.target(output) as target, together(), console.Progress() as progress:
         progress("Adding entities", 0, 0)
         living = load(model, n_jobs=jobs)
         added = living.add(table, key=key, keep=save is not None)
         form = living.about.get("format")
         new = _written(added.embedding, form)
+        if not len(new) and append_to is None:
+            raise InputError(f"{table} has no entity that is new to the model: {added!r}")
         if append_to is not None:
             append_rows(append_to, target, new, overwrite=overwrite)
         else:

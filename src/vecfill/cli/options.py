@@ -124,6 +124,7 @@ def shared(*, without: Collection[str] = (), **groups: type[Request]) -> Any:
 
         @wraps(command)
         def called(**values: Any) -> None:
+            _refuse_to_replace_lists(values)
             for group, kind in groups.items():
                 names = [each.name for each in seen[group]]
                 given = {name: values.pop(name) for name in names if name in values}
@@ -192,6 +193,17 @@ def _excluded(values: list[str]) -> list[str]:
     for value in values:
         names += read_names(value) if Path(value).is_file() else [value]
     return names
+
+
+def _refuse_to_replace_lists(values: dict[str, Any]) -> None:
+    """Refuse to write a result over a file of names, which is read before anything is checked."""
+    from vecfill.io.targets import refuse_input
+
+    lists = [Path(each) for each in values.get("exclude") or () if Path(each).is_file()]
+    for name in ("output", "report", "save"):
+        if values.get(name) is not None:
+            for each in lists:
+                refuse_input(Path(values[name]), each)
 
 
 def _one_character(separator: str) -> str:

@@ -102,6 +102,7 @@ def tokens(
     """
     from vecfill.exchange.huggingface.adding import add_tokens
     from vecfill.exchange.huggingface.imputing import impute_tokens
+    from vecfill.io.atomic import together
     from vecfill.io.folders import check_new_folder
     from vecfill.io.targets import check_targets
     from vecfill.views.report import write_report
@@ -111,7 +112,7 @@ def tokens(
     asked = {
         name: getattr(group, name) for group in (reading, how, trust) for name in group.asked()
     }
-    with console.Progress() as progress:
+    with together(), console.Progress() as progress:
         found = impute_tokens(
             folder,
             terms,
@@ -123,9 +124,10 @@ def tokens(
             **asked,
         )
         progress("Writing", 0, 0)
-        done = add_tokens(folder, found, output, head=head, tensor=tensor)
+        # The page waits under a temporary name: a full disk stops us before the folder is there.
         if report is not None:
             write_report(found.result, report, title=f"New tokens of {folder.name}")
+        done = add_tokens(folder, found, output, head=head, tensor=tensor)
     console.notes((*found.result.notes, *done.notes))
     if json:
         from vecfill.provenance import as_json

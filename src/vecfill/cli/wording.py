@@ -16,6 +16,7 @@ _MORE_FLAGS = {
     "folds": "--folds",
     "hide": "--hide",
     "evaluate": "--evaluate",
+    "confidence": "--confidence-column",
 }
 _OTHER_FLAGS = {"convert": {"format": "--from"}}
 
@@ -57,6 +58,8 @@ def in_shell_words(message: str, command: str = "impute") -> str:
     --------
     >>> in_shell_words("ridge=-5 is out of range. Use force=True, or give counts=.")
     '--ridge -5 is out of range. Use --force, or give --counts.'
+    >>> in_shell_words("text=('about', 'more') cannot be used here.")
+    "--text 'about' --text 'more' cannot be used here."
     >>> in_shell_words("Its numbers were rounded. Pass dtype='float64' to keep them.")
     'Its numbers were rounded.'
     """
@@ -69,6 +72,11 @@ def in_shell_words(message: str, command: str = "impute") -> str:
 
     def spelled(found: re.Match[str]) -> str:
         flag, value = flags[found[1]], found[2] or ""
+        if value.startswith("("):
+            each = re.findall(r"'[^']*'", value)
+            return " ".join(f"{flag} {word}" for word in each)
         return flag if value in ("", "True") else f"{flag} {value}"
 
-    return re.sub(rf"(?<![-\w])({'|'.join(flags)})=('[^']*'|[-+.\w]*\w)?", spelled, text)
+    return re.sub(
+        rf"(?<![-\w])({'|'.join(flags)})=('[^']*'|\(('[^']*',? ?)+\)|[-+.\w]*\w)?", spelled, text
+    )

@@ -165,6 +165,7 @@ def impute_dataset(
     asked = checked_method(how)
     n_bytes = bytes_of(memory)
     job = _Job(paths[0], paths[1], paths[2], paths[3], reading, how, trust, recall, asked)
+    plan.check_folders(paths[:2], work=job.work, out=job.out)
     _check_output(Path(job.out), overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)

@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,18 @@ else:
 
 
 PLAN, LOCK, STAGES = "plan.json", "lock", "stages.json"
+
+
+def check_folders(inputs: Sequence[str], *, work: str, out: str) -> None:
+    """Refuse to write into an input, or results into the work folder, which may be removed."""
+    for place, others in ((work, inputs), (out, (*inputs, work))):
+        for other in others:
+            # What is not on this machine is not written to.
+            if "://" not in other and Path(place).resolve().is_relative_to(Path(other).resolve()):
+                raise InputError(
+                    f"{place} is {other} or lies in it, and that is an input or the work folder. "
+                    "Choose another folder."
+                )
 
 
 def own_version() -> str:

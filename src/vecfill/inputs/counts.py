@@ -40,14 +40,26 @@ def read_counts(table: Any, reading: Reading) -> dict[str, float]:
     if is_column(counts):
         return _of_column(table, reading)
     if isinstance(counts, str | os.PathLike):
-        pairs = read_pairs(counts)
-        # A first line whose second cell is no number names the columns.
-        rows = pairs[1:] if pairs and not _is_number(pairs[0][1]) else pairs
-        return {name.strip(): _checked(name, value) for name, value in rows}
+        return _of_file(counts)
     raise InputError(
         f"counts is an object of type {type(counts).__name__}. Pass a mapping from entity to "
         "count, the name of a column of the table, or a file of entity and count."
     )
+
+
+def _of_file(path: str | os.PathLike[str]) -> dict[str, float]:
+    pairs = read_pairs(path, second="count")
+    # A first line whose second cell has no digit names the columns; `1,000` is a count gone wrong.
+    rows = pairs[1:] if pairs and not any(map(str.isdigit, pairs[0][1])) else pairs
+    found: dict[str, float] = {}
+    for name, value in rows:
+        count = _checked(name, value)
+        if found.setdefault(name, count) != count:
+            raise InputError(
+                f"{path} counts {name!r} twice, as {found[name]:g} and as {count:g}. Keep one line "
+                "for each entity."
+            )
+    return found
 
 
 def _of_column(table: Any, reading: Reading) -> dict[str, float]:
@@ -76,14 +88,6 @@ def _numbers(frame: Frame, column: str, entities: tuple[str, ...]) -> list[float
     cells = frame.cells[frame.names.index(column)]
     found = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
     return [float(value) for value in found]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _checked(name: str, value: Any) -> float:

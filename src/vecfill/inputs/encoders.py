@@ -82,12 +82,19 @@ def load_encoder(folder: str | os.PathLike[str]) -> Any:
         )
     kind = _kind_of_model(path)
     with _offline():
-        if kind == "model2vec":
-            return _package("model2vec").StaticModel.from_pretrained(str(path))
-        transformers = _package("sentence_transformers")
-        return transformers.SentenceTransformer(
-            str(path), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
-        )
+        package = _package(kind)
+        try:
+            if kind == "model2vec":
+                return package.StaticModel.from_pretrained(str(path))
+            kept = {"device": "cpu", "local_files_only": True}
+            return package.SentenceTransformer(
+                str(path), model_kwargs={"use_safetensors": True}, **kept
+            )
+        except Exception as error:
+            raise InputError(
+                f"{path}: {kind} cannot load the model ({type(error).__name__}: {error}). It may "
+                "be incomplete: download it again."
+            ) from error
 
 
 @contextmanager
@@ -149,14 +156,31 @@ def _function_of(encoder: Any) -> Callable[[list[str]], Any]:
     )
 
 
+def _numbers(given: Any) -> np.ndarray:
+    """Return real numbers as float32; what else can be cast to numbers is none."""
+    found = np.asarray(given)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"its values are of type {found.dtype}")
+    if np.ma.is_masked(given):
+        raise TypeError("some of its values are masked")
+    with np.errstate(over="ignore"):
+        return found.astype(np.float32)
+
+
 def _vectors(
     encode: Callable[[list[str]], Any], texts: Sequence[str], *, n_dims: int | None = None
 ) -> np.ndarray:
     """Return what the encoder gives, checked: a row of finite numbers for each text."""
-    given = encode(list(texts))
     try:
-        vectors = np.asarray(given, np.float32)
-    except (TypeError, ValueError) as error:
+        given = encode(list(texts))
+    except Exception as error:
+        raise InputError(
+            f"the encoder failed on {len(texts)} texts, such as {texts[0][:60]!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    try:
+        vectors = _numbers(given)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"the encoder returned an object of type {type(given).__name__}, of which no array of "
             f"numbers can be made ({error}). Return one vector a text, all of one length."

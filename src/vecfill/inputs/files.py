@@ -216,7 +216,7 @@ def read_domain(table: Any, reading: Reading, *, names_only: bool = False) -> Do
     if are_sources(table):
         why = "there are several sources; read each with its own options (vecfill.as_domain)"
         reading.refuse_unused(("names",), (*DOMAIN_OPTIONS, "text"), why)
-        return read_sources({**_named(table), **_more_sources(reading)}, as_domain_or_vectors)
+        return read_sources(_joined(_named(table), _more_sources(reading)), as_domain_or_vectors)
     if reading.text or reading.source:
         return read_sources(_split(table, reading), as_domain_or_vectors)
     options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
@@ -264,7 +264,18 @@ def _split(table: Any, reading: Reading) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if rest is not None:
         found["table"] = read_domain(table, replace(rest, text=(), source=(), encoder=None))
-    return {**found, **texts, **_more_sources(reading)}
+    return _joined(found, texts, _more_sources(reading))
+
+
+def _joined(*groups: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sources of several origins; a name that two of them have would drop one of them."""
+    found: dict[str, Any] = {}
+    for group in groups:
+        for name, source in group.items():
+            if name in found:
+                raise InputError(f"two sources are called {name!r}. Give each a name of its own.")
+            found[name] = source
+    return found
 
 
 def _encoder(encoder: Any) -> Any:
@@ -299,6 +310,8 @@ def source_files(reading: Reading) -> dict[str, tuple[str, str]]:
 
 def _path_and_kind(path: str) -> tuple[str, str]:
     before, colon, kind = path.rpartition(":")
+    if colon and kind not in KINDS and Path(before).is_file() and not Path(path).exists():
+        raise InputError(f"{path}: {kind!r} is no kind of source. Kinds are {', '.join(KINDS)}.")
     return (before, kind) if colon and kind in KINDS else (path, "features")
 
 

@@ -17,7 +17,7 @@ from vecfill.inputs.entities import listed
 from vecfill.inputs.frames import Cells, Frame
 from vecfill.inputs.later_rows import NoReader
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.walks import node_vectors
+from vecfill.inputs.walks import LARGE, node_vectors
 
 
 class Edges(NamedTuple):
@@ -65,7 +65,8 @@ def domain_of_edges(
     names = tuple(f"walks {number + 1}" for number in range(vectors.shape[1]))
     said = edges.notes + notes + more_notes
     reader = NoReader("vectors of nodes are made from the whole graph, so none can be added.")
-    return Domain(edges.nodes, vectors, names, "features", said, components, reader)
+    links = edges.weights if len(edges.nodes) > LARGE else None
+    return Domain(edges.nodes, vectors, names, "features", said, components, reader, links)
 
 
 def nodes_of_edges(frame: Frame, *, columns: Sequence[str] | None = None) -> Domain:

@@ -14,11 +14,15 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from vecfill.errors import InputError
-from vecfill.inputs.columns import read_numbers
-from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.frames import Cells, Frame, frame_of, keyed
+from vecfill.inputs.columns import MISSING, read_numbers
+from vecfill.inputs.entities import is_missing, listed, unique_entities
+from vecfill.inputs.frames import Cells, frame_of, keyed, objects
 from vecfill.inputs.later_columns import LaterColumn, NumberColumn
 from vecfill.inputs.objects import embedding_of_object
+
+_ABSURD = 1e7
+"""How many times the range of known values a new one may lie beyond them: the precision of
+float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +59,19 @@ class Reader(Protocol):
         ...
 
 
-def facts_of(table: Any, *, key: str | None = None, names: Any = None, **options: Any) -> Facts:
+def facts_of(
+    table: Any,
+    *,
+    key: str | None = None,
+    names: Any = None,
+    guess: str | None = None,
+    **options: Any,
+) -> Facts:
     """Return what a user passes about new entities, in any form that `as_domain` takes.
 
     That is a pandas, polars or Arrow table, a file, an array with `names`, an `Embedding`, or a
-    mapping from entity to its vector or to its values by column.
+    mapping from entity to its vector or to its values by column. Entities are named by the column
+    `key`; if none is told, by the column `guess` if there is one, else by the first.
 
     Examples
     --------
@@ -91,14 +103,9 @@ def facts_of(table: Any, *, key: str | None = None, names: Any = None, **options
             f"new entities cannot be read from an object of type {type(table).__name__}. Pass a "
             "table, the path of one, an array with names=, or a mapping from entity to its values."
         )
-    entities, rest = _keyed(frame, key)
+    is_there = guess in frame.names or (guess is not None and guess == frame.index_name)
+    entities, rest = keyed(frame, guess if key is None and is_there else key)
     return Facts(entities, dict(zip(rest.names, rest.cells, strict=True)), rest.label)
-
-
-def _keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
-    """Return the entity names and the other columns; the key of the fit is the first guess."""
-    is_there = key is not None and (key in frame.names or key == frame.index_name)
-    return keyed(frame, key if is_there else None)
 
 
 def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:
@@ -138,6 +145,7 @@ class ColumnsReader:
                 f"({listed([each.name for each in self.columns], 10)}). It has "
                 f"{listed(cells, 10)}."
             )
+        _refuse_empty(facts, [cells[each.name] for each in self.columns if each.name in cells])
         blocks, unusual = [], [[] for _ in facts.entities]
         nothing = [None] * len(facts.entities)
         for column in self.columns:
@@ -167,6 +175,20 @@ class ColumnsReader:
                 f"{listed([each.name for each in self.columns], 10)}. Pass a table with these."
             )
         return {str(number): list(column) for number, column in enumerate(matrix.T.tolist())}
+
+
+def _refuse_empty(facts: Facts, columns: Sequence[Cells]) -> None:
+    """Refuse an entity about which no column says anything, as a table of known ones does."""
+    has_value = np.zeros(len(facts.entities), np.bool_)
+    for cells in columns:
+        given = objects(cells)
+        has_value |= [not (is_missing(c) or (isinstance(c, str) and c in MISSING)) for c in given]
+    if not has_value.all():
+        empty = [facts.entities[row] for row in np.flatnonzero(~has_value)]
+        raise InputError(
+            f"{facts.label} says nothing about {listed(empty)}: every cell that the model uses is "
+            "empty. Fill one, or leave the row out."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +301,21 @@ class KeptSource:
     low: np.ndarray | None = field(default=None, repr=False)
     """(n_columns,) least value of the known entities; ``None`` if that means nothing."""
     high: np.ndarray | None = field(default=None, repr=False)
+
+    def refuse_absurd(self, rows: Any, entities: Sequence[str]) -> None:
+        """Refuse a row so far away that known entities cannot be told apart from there."""
+        if self.low is None or self.high is None or issparse(rows):
+            return
+        reach = np.where(self.high > self.low, _ABSURD * (self.high - self.low), np.inf)
+        is_absurd = (rows > self.high + reach) | (rows < self.low - reach)
+        if is_absurd.any():
+            row, column = np.argwhere(is_absurd)[0].tolist()
+            what = f"{self.columns[column]} of {entities[row]!r}"
+            raise InputError(
+                f"{what} is {rows[row, column]:.4g}, and those of known entities are "
+                f"{self.low[column]:.4g} to {self.high[column]:.4g}. Correct it, or leave the cell "
+                "empty if it is not known."
+            )
 
     def out_of_range(self, rows: Any) -> list[str]:
         """Return for each row in which column it lies far beyond all known entities, if any.

@@ -73,7 +73,7 @@ def _write(path: Path, identity: str, model: SpellingModel) -> None:
     about["checksum"] = _checksum(model)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_output(path, overwrite=True) as file:
+        with atomic_output(path, overwrite=True, waits=False) as file:
             write_tensors(file, {name: as_tensor(each) for name, each in tensors.items()}, about)
     except (OSError, InputError):
         return

@@ -117,6 +117,8 @@ def without_imputed(source: Any, confidence: str, reading: Reading) -> Reading:
     (('sure',), ('b',))
     """
     frame = _frame(source, reading)
+    if not confidence.strip():
+        raise InputError("confidence='' is no name for a column. Choose one.")
     if confidence not in frame.names:
         return reading
     entities, rest = keyed(frame, reading.key)

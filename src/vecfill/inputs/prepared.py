@@ -31,6 +31,9 @@ class Domain:
         Plain sentences: what was dropped, imputed or found.
     components
         Of a graph, the number of each node's component, 0 being the largest; otherwise None.
+    links
+        Of a large graph, its symmetric matrix of weights: who is joined to whom. It serves where a
+        tree of the vectors would cost too much. Otherwise None.
     reader
         How entities that come later are read in the same way, see `vecfill.inputs.later_rows`;
         None if they cannot be.
@@ -51,6 +54,7 @@ class Domain:
     notes: tuple[str, ...] = ()
     components: np.ndarray | None = None
     reader: Any = field(default=None, repr=False)
+    links: csr_array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.entities)

@@ -211,6 +211,11 @@ def split_texts(
     >>> texts, rest.ignore
     ({'about': TextSource(2 texts)}, ('about',))
     """
+    if reading.kind != "features":
+        raise InputError(
+            f"text={columns[0]!r} names a column of a table of features, and this one holds "
+            f"{reading.kind}. Pass the texts as a source of their own."
+        )
     is_path = isinstance(table, str | os.PathLike)
     options = {name: getattr(reading, name) for name in TEXT_OPTIONS} if is_path else {}
     found = {
@@ -240,7 +245,8 @@ def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
                 "text (columns=)."
             )
         return list(frame.names)
-    chosen = [columns] if isinstance(columns, str) else list(columns)
+    chosen = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else columns
+    chosen = [str(each) for each in dict.fromkeys(chosen)]
     absent = [name for name in chosen if name not in frame.names]
     if absent or not chosen:
         what = f"no column {listed(absent)}" if absent else "to be read without any column"

@@ -127,7 +127,7 @@ def _parsed(texts: Sequence[str | None], where: str, entities: Sequence[str]) ->
         try:
             # Python's JSON knows NaN and Infinity, which are refused below by name.
             cells.append(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InputError(
                 f"{_cell(where, row, entities)} is {text[:60]!r}. A vector in a text file is a "
                 "list such as [0.5, -1.25]; an empty cell is imputed."

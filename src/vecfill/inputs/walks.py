@@ -23,7 +23,8 @@ _MAX_STEPS = 5e8
 _MAX_ENTRIES = 20_000_000
 _BLOCK_CELLS = 1 << 25
 _DENSE = 1000
-_LARGE = 30_000
+LARGE = 30_000
+"""Nodes from which on a graph gets vectors by rounds, and a tree of its own edges."""
 _N_TRIED = 64
 _N_SPARE = 32
 _N_ROUNDS = 5
@@ -48,7 +49,7 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
         )
     values, vectors = _leading(closeness, n_dims)
     # A large graph keeps the precision of its decomposition, and half the memory with it.
-    dtype = np.float64 if weights.shape[0] <= _LARGE else np.float32
+    dtype = np.float64 if weights.shape[0] <= LARGE else np.float32
     vectors = with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(dtype)
     if window == 1:
         vectors = _smoothed(vectors, weights)
@@ -102,7 +103,7 @@ def _leading(closeness: csr_array, n_dims: int) -> tuple[np.ndarray, np.ndarray]
         order = np.argsort(-np.abs(values), kind="stable")[: min(n_dims, n_nodes)]
         return values[order], vectors[:, order]
     rng = np.random.default_rng(0)
-    if n_nodes <= _LARGE:
+    if n_nodes <= LARGE:
         # A start that favours no node and is orthogonal to no eigenvector by symmetry.
         start = rng.uniform(0.5, 1.5, n_nodes).astype(np.float32)
         values, vectors = eigsh(closeness, k=n_dims, which="LM", v0=start, tol=1e-4)

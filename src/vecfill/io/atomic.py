@@ -12,9 +12,10 @@ import stat
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from vecfill.errors import InputError
 
@@ -33,6 +34,18 @@ _MARK = ".vecfill-"
 _ENDING = ".tmp"
 _unfinished: set[Path] = set()
 """Temporary files that this process has created, or is about to."""
+
+
+class _Written(NamedTuple):
+    """A temporary file, what was written through, and whether it may replace another file."""
+
+    temporary: Path
+    file: OutputFile
+    overwrite: bool
+
+
+_waiting: ContextVar[list[_Written] | None] = ContextVar("_waiting", default=None)
+"""Files of a group that are complete and wait for the others; None if there is no group."""
 
 
 class OutputFile(io.RawIOBase):
@@ -108,13 +121,16 @@ def _advice(error: OSError, target: Path) -> str:
 
 
 @contextlib.contextmanager
-def atomic_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[OutputFile]:
+def atomic_output(
+    path: str | os.PathLike[str], *, overwrite: bool = False, waits: bool = True
+) -> Iterator[OutputFile]:
     r"""Give a file to write in; when the block ends well it becomes `path`, otherwise it vanishes.
 
     Bytes go to a temporary file beside the target, which is synced and then takes the target's
     name in one step. Without `overwrite` an existing target is refused, also one that appears
     while we write: of two writers at once, one wins whole. Temporary files of our own naming whose
-    writer was killed are removed. A link is followed, and stays a link.
+    writer was killed are removed. A link is followed, and stays a link. Inside `together` the file
+    `waits` for the others; what is no result, such as a cache, need not.
 
     Examples
     --------
@@ -125,13 +141,13 @@ def atomic_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
     >>> target.read_text()
     'hello\n'
     """
-    with atomic_outputs([path], overwrite=overwrite) as files:
+    with atomic_outputs([path], overwrite=overwrite, waits=waits) as files:
         yield files[0]
 
 
 @contextlib.contextmanager
 def atomic_outputs(
-    paths: Iterable[str | os.PathLike[str]], *, overwrite: bool = False
+    paths: Iterable[str | os.PathLike[str]], *, overwrite: bool = False, waits: bool = True
 ) -> Iterator[list[OutputFile]]:
     """Give several files as `atomic_output` does; all take their names together, or none does.
 
@@ -139,42 +155,88 @@ def atomic_outputs(
     and if a later name cannot be taken, the earlier ones that are new are given back.
     """
     targets = [checked_target(path, overwrite=overwrite) for path in paths]
-    files: list[tuple[Path, OutputFile]] = []
+    group = _waiting.get() if waits else None
+    files: list[_Written] = []
     try:
         for target in targets:
             _remove_stale(target)
             with naming(target):
                 temporary, descriptor = _create(target)
-            files.append((temporary, OutputFile(descriptor, target)))
-        yield [file for _, file in files]
-        for temporary, file in files:
+            files.append(_Written(temporary, OutputFile(descriptor, target), overwrite))
+        yield [each.file for each in files]
+        for temporary, file, _ in files:
             with naming(file.target):
                 if file.target.exists():
                     os.chmod(temporary, stat.S_IMODE(file.target.stat().st_mode))  # noqa: PTH101
                 os.fsync(file.fileno())
-        with uninterrupted():
-            _publish_all(files, overwrite=overwrite)
+        if group is None:
+            _publish_all(files)
+        else:
+            # In this order an interrupt in between closes no file twice.
+            files, complete = [], files
+            group.extend(complete)
     finally:
-        for temporary, file in files:
-            _discard(temporary)
-            os.close(file.fileno())
-    for folder in {target.parent for target in targets}:
+        _close_all(files)
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Let everything that is written in the block take its names at the end, or nothing at all.
+
+    For a job of several writers: a disk that is full for the last of them leaves no results of the
+    first. What was written has no name before the block ends.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with together():
+    ...     for name in ("a", "b"):
+    ...         with atomic_output(folder / name) as file:
+    ...             _ = file.write(b"x")
+    ...     print((folder / "a").exists())
+    False
+    >>> (folder / "a").exists(), (folder / "b").exists()
+    (True, True)
+    """
+    group: list[_Written] = []
+    token = _waiting.set(group)
+    try:
+        yield
+        _publish_all(group)
+    finally:
+        _waiting.reset(token)
+        _close_all(group)
+
+
+def _publish_all(files: list[_Written]) -> None:
+    with uninterrupted():
+        _take_names(files)
+    for folder in {each.file.target.parent for each in files}:
         sync_folder(folder)
 
 
-def _publish_all(files: list[tuple[Path, OutputFile]], *, overwrite: bool) -> None:
+def _take_names(files: list[_Written]) -> None:
     published: list[Path] = []
     try:
-        for temporary, file in files:
+        for temporary, file, overwrite in files:
+            is_new = not file.target.exists()
             with naming(file.target):
                 _publish(temporary, file.target, overwrite=overwrite)
-            published.append(file.target)
+            if is_new:
+                published.append(file.target)
     except BaseException:
-        # Without `overwrite` each of them was new; with it the old one is gone, the new one whole.
-        for target in [] if overwrite else published:
+        # What was replaced is gone, and the new one is whole; what was not there before goes again.
+        for target in published:
             with contextlib.suppress(OSError):
                 target.unlink()
         raise
+
+
+def _close_all(files: list[_Written]) -> None:
+    for temporary, file, _ in files:
+        _discard(temporary)
+        os.close(file.fileno())
 
 
 @contextlib.contextmanager

@@ -29,11 +29,7 @@ def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: 
     for place in [each for each in targets if each is not None]:
         target = Path(place)
         for source in inputs:
-            if are_same(target, Path(source)):
-                raise InputError(
-                    f"{place} is the input {source} itself, which is never written to. "
-                    "Choose another name for the result."
-                )
+            refuse_input(target, Path(source))
         if any(are_same(target, other) for other in seen):
             raise InputError(
                 f"{place} is named for two results, and one would replace the other. Choose "
@@ -45,6 +41,15 @@ def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: 
             raise InputError(
                 f"{place}: cannot be written: there is no folder {target.parent}. Create it first."
             )
+
+
+def refuse_input(target: Path, source: Path) -> None:
+    """Refuse a target that is an input, by whatever name."""
+    if are_same(target, source):
+        raise InputError(
+            f"{target} is the input {source} itself, which is never written to. "
+            "Choose another name for the result."
+        )
 
 
 def are_same(one: Path, other: Path) -> bool:

@@ -96,7 +96,7 @@ class VectorCache:
         target = self._folder / f"{_digest(keys, vectors)}.safetensors"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with atomic_output(target, overwrite=True) as file:
+            with atomic_output(target, overwrite=True, waits=False) as file:
                 tensors = {"keys": as_tensor(keys), "vectors": as_tensor(vectors)}
                 write_tensors(file, tensors, {"made_by": "vecfill"})
         except (OSError, InputError):

@@ -21,6 +21,7 @@ from vecfill.method.scaling import well_scaled
 from vecfill.method.search.cells import cells_of
 from vecfill.method.search.distances import Rows
 from vecfill.method.search.duplicates import DistinctRows, distinct_rows
+from vecfill.method.search.linked import linked_tree
 from vecfill.method.search.neighbors import (
     Neighbors,
     approximate_neighbors,
@@ -177,7 +178,7 @@ def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
 
 
 def _tree_and_lists(
-    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers, links: csr_array | None
 ) -> tuple[Tree, Neighbors]:
     """Return the tree of distinct rows and their lists of nearest rows."""
     n_rows = rows.shape[0]
@@ -198,19 +199,21 @@ def _tree_and_lists(
     else:
         found = exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
         logger.info("exact neighbours of %d rows", n_rows)
-    return minimum_spanning_tree(rows, found, cells=cells, n_jobs=n_jobs), found
+    tree = None if links is None or issparse(rows) else linked_tree(rows, found, links)
+    return tree or minimum_spanning_tree(rows, found, cells=cells, n_jobs=n_jobs), found
 
 
 def _tree_and_nearest(
-    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers
+    rows: Rows, n_nearest: int, neighbors: str, n_jobs: Workers, links: csr_array | None = None
 ) -> tuple[Tree, np.ndarray, float]:
     """Return the tree, the nearest rows of each row, and the recall of these."""
     n_rows = rows.shape[0]
     distinct = distinct_rows(rows)
     if distinct is None:
-        tree, found = _tree_and_lists(rows, n_nearest, neighbors, n_jobs)
+        tree, found = _tree_and_lists(rows, n_nearest, neighbors, n_jobs, links)
         return tree, found.indices[:, :n_nearest], found.recall
-    tree, found = _tree_and_lists(rows[distinct.first], n_nearest, neighbors, n_jobs)
+    firsts = None if links is None else csr_array(links[distinct.first][:, distinct.first])
+    tree, found = _tree_and_lists(rows[distinct.first], n_nearest, neighbors, n_jobs, firsts)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     _expanded_lists(
         distinct.group,
@@ -237,12 +240,14 @@ def measured_neighbor_graphs(
     domain: DomainVectors | csr_array,
     *,
     min_degrees: Sequence[int],
+    links: csr_array | None = None,
     neighbors: str = "auto",
     n_jobs: Workers = None,
 ) -> list[SpanningGraph]:
     """Return `spanning_neighbor_graph` for several least degrees, with the recall of neighbours.
 
-    All together cost what the largest costs.
+    All together cost what the largest costs. If rows are nodes of a graph, `links` are its edges:
+    then the tree is the shortest one of these and of the nearest rows, not of all pairs.
 
     Examples
     --------
@@ -256,7 +261,8 @@ def measured_neighbor_graphs(
     if n_rows == 1:
         return [SpanningGraph(_edgeless(1), 1.0) for _ in min_degrees]
     degrees = [min(min_degree, n_rows - 1) for min_degree in min_degrees]
-    tree, nearest, recall = _tree_and_nearest(well_scaled(domain), max(degrees), neighbors, n_jobs)
+    found = _tree_and_nearest(well_scaled(domain), max(degrees), neighbors, n_jobs, links)
+    tree, nearest, recall = found
     return [SpanningGraph(_graph(tree, nearest, degree), recall) for degree in degrees]
 
 

@@ -66,6 +66,8 @@ class Space:
         Whether `rows` holds distances.
     min_degrees
         Least degrees whose graphs are wanted; they are built together.
+    links
+        Of a large graph, who is joined to whom: see `measured_neighbor_graphs`.
     neighbors
         ``"auto"``, ``"exact"`` or ``"approximate"``, see `spanning_neighbor_graph`.
     n_jobs
@@ -84,12 +86,14 @@ class Space:
         *,
         is_distances: bool = False,
         min_degrees: Sequence[int] = MIN_DEGREES,
+        links: csr_array | None = None,
         neighbors: str = "auto",
         n_jobs: int | None = None,
     ) -> None:
         self.rows = rows
         self.has_vectors = not is_distances
         self.min_degrees = tuple(min_degrees)
+        self.links = links
         self.neighbors = neighbors
         self.n_jobs = n_jobs
         self._kept: dict[Hashable, Any] = {}
@@ -99,9 +103,12 @@ class Space:
         cls, domain: Domain, *, min_degrees: Sequence[int] = MIN_DEGREES, n_jobs: int | None = None
     ) -> Space:
         """Return the space of a domain that was read from a table, graph or matrix."""
-        is_distances = domain.kind == "distances"
         return cls(
-            domain.vectors, is_distances=is_distances, min_degrees=min_degrees, n_jobs=n_jobs
+            domain.vectors,
+            is_distances=domain.kind == "distances",
+            min_degrees=min_degrees,
+            links=domain.links,
+            n_jobs=n_jobs,
         )
 
     @classmethod
@@ -167,9 +174,8 @@ class Space:
     def _graphs(self, preparation: str, degrees: tuple[int, ...]) -> list[SpanningGraph]:
         rows = self.prepared(preparation)
         if self.has_vectors:
-            return measured_neighbor_graphs(
-                rows, min_degrees=degrees, neighbors=self.neighbors, n_jobs=self.n_jobs
-            )
+            options = {"links": self.links, "neighbors": self.neighbors, "n_jobs": self.n_jobs}
+            return measured_neighbor_graphs(rows, min_degrees=degrees, **options)
         graphs = [spanning_neighbor_graph_of_distances(rows, min_degree=each) for each in degrees]
         return [SpanningGraph(graph, 1.0) for graph in graphs]
 

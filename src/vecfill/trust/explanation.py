@@ -131,6 +131,8 @@ def explained(
     columns: tuple[str, ...] = (),
 ) -> Explanation:
     """Return the same for the unknown row at a place; `known` gives names of known rows."""
+    if n < 1:
+        raise InputError(f"n={n}, but at least one known entity is shown. Use n=1 or more.")
     shares = model.shares([place])[0]
     order = largest_shares(shares, n)
     names = tuple(known[int(row)] for row in order)

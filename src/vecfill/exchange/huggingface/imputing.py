@@ -284,5 +284,10 @@ def _renamed(domain: Domain, found: Mapping[str, str]) -> Domain:
     columns = tuple(found) if domain.kind == "distances" else domain.columns
     parts = None if domain.components is None else domain.components[places]
     return replace(
-        domain, entities=tuple(found), vectors=vectors, columns=columns, components=parts
+        domain,
+        entities=tuple(found),
+        vectors=vectors,
+        columns=columns,
+        components=parts,
+        links=None,
     )

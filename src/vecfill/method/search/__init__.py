@@ -12,6 +12,7 @@ Read in this order; each module uses only those above it.
 - `neighbors`: the nearest rows of each row, by the cheapest of these ways
 - `tree_search`: the nearest row of another component, where lists of neighbours give out
 - `tree`: the minimum spanning tree, from the lists and that search
+- `linked`: a spanning tree of the lists and of the edges of a graph, where the graph is large
 - `among`: the nearest rows among a part of all rows, for sets that are searched in parts
 - `forest`: the minimum spanning tree of edges that come in parts
 """
