@@ -106,8 +106,6 @@ def test_added_entities_get_about_what_a_full_run_gives_them(name, world):
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_each_added_entity_is_the_mix_of_known_ones_that_is_told(name, world):
-    if name == "ridge":
-        pytest.skip("Its strength is chosen in units of all rows, the new ones included.")
     added = imputed(world, PREDICTORS[name]).to_model().add(world.later)
     told = added.explain("town135", n=N_KNOWN)
     if told.trend_share == 0:
