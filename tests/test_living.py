@@ -280,6 +280,19 @@ def test_what_is_unlike_anything_fitted_is_told_and_bounded_with_caution():
     assert "3 new entities are unlike anything fitted" in added.notes[0]
 
 
+def test_a_new_category_is_usual_where_many_fitted_entities_had_one_of_their_own():
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=700)
+    few, many = [f"tag {n % 300}" for n in range(700)], rng.integers(0, 600, 700)
+    known = {f"e{n}": [size[n], size[n] ** 2, 1.0] for n in range(500)}
+    for labels, is_usual in ((few, False), ([f"tag {n}" for n in many], True)):
+        names = [f"e{n}" for n in range(700)]
+        table = pa.table({"name": names, "size": size, "label": labels})
+        model = vf.impute(table, known, method=KernelRidge(), names="off").to_model()
+        added = model.add({"x": {"size": 0.1, "label": "never seen"}})
+        assert (not added.unusual) == is_usual
+
+
 def test_refusals_of_a_living_model_say_what_to_do(world, tmp_path):
     model = imputed(world, LatentSemantic()).to_model()
     with pytest.raises(InputError, match=r"not an entity of the model.*keep=True"):
