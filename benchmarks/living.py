@@ -1,20 +1,25 @@
-"""Entities added to a model later, against a full run that had them from the start.
+"""A model that goes on: what it costs, and what entities are given that come after the fit.
 
     python benchmarks/living.py movies cities headings     quality: cosine, confidence, coverage
     python benchmarks/living.py --size 200000              cost of load, add, update
 
-Hidden entities are taken out of the domain, added to the fitted model, and compared with the truth;
-the full run has them in its domain as unknown ones. The figures go to standard output.
+For the quality, known entities are hidden and taken out of the domain. They are added to the
+fitted model later and compared with the truth. The full run has them in its domain as unknown ones
+from the start. Known vectors are passed in random order, so that the order says nothing about how
+rare an entity is: the hidden entities are like the known ones.
+
+For the cost, the model is made in one process and used in another.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
+import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,47 +30,47 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "quality"))
 
 N_HIDDEN = 400
-MOST_KNOWN = 2000
+MOST_KNOWN = 2500
 MOST_UNKNOWN = 1000
+N_LATER = 10_000
+N_UPDATED = 1000
 
 
-def quality(name: str) -> None:
-    """Print how near hidden entities come when added later, and in a full run."""
+def quality(name: str, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Return cosine, confidence and coverage of hidden entities, added later and in a full run."""
     import datasets
 
-    data = datasets.SETS[name]()
-    rng = np.random.default_rng(0)
-    known = np.flatnonzero(data.is_known)
-    known = np.sort(rng.permutation(known)[:MOST_KNOWN])
-    unknown = np.flatnonzero(~data.is_known)
-    unknown = np.sort(rng.permutation(unknown)[:MOST_UNKNOWN])
+    data, rng = datasets.SETS[name](), np.random.default_rng(seed)
+    known = np.sort(rng.permutation(np.flatnonzero(data.is_known))[:MOST_KNOWN])
+    unknown = np.sort(rng.permutation(np.flatnonzero(~data.is_known))[:MOST_UNKNOWN])
     hidden = np.sort(rng.permutation(known)[: min(N_HIDDEN, known.size // 5)])
     seen = np.setdiff1d(known, hidden)
-    truth = data.embedding[hidden].astype(np.float64)
-    vectors = {data.entities[row]: data.embedding[row] for row in seen}
-    options = {"names": "off", "seed": 0}
-
-    def domain(rows: np.ndarray) -> object:
-        return vf.as_domain(data.domain[rows], names=[data.entities[row] for row in rows])
-
-    fitted = vf.impute(domain(np.sort(np.concatenate([seen, unknown]))), vectors, **options)
-    added = fitted.to_model().add(data.domain[hidden], names=[data.entities[r] for r in hidden])
-    full = vf.impute(domain(np.sort(np.concatenate([known, unknown]))), vectors, **options)
+    vectors = {data.entities[row]: data.embedding[row] for row in rng.permutation(seen)}
     names = [data.entities[row] for row in hidden]
+
+    def described(rows: np.ndarray) -> object:
+        rows = np.sort(rows)
+        if data.table is not None:
+            return data.table.iloc[rows].rename_axis("entity").reset_index()
+        return dict(zip([data.entities[row] for row in rows], data.domain[rows], strict=True))
+
+    fitted = vf.impute(described(np.concatenate([seen, unknown])), vectors)
+    found = {"added later": fitted.to_model().add(described(hidden))}
+    found["full run"] = vf.impute(described(np.concatenate([known, unknown])), vectors)
     centre = data.embedding[seen].mean(axis=0, dtype=np.float64)
-    later = _cosines(added.embedding[names], truth, centre)
-    before = _cosines(full.embedding[names], truth, centre)
-    rows = [full.embedding.row(each) for each in names]
-    print(f"{name}: {seen.size} known, {unknown.size} unknown, {hidden.size} hidden")
-    print(f"  method            {fitted.predictor}")
-    print(f"  centred cosine    added {later.mean():.4f}   full run {before.mean():.4f}")
-    print(
-        f"  confidence        added {added.confidence.values.mean():.4f}   full run "
-        f"{full.confidence.values[rows].mean():.4f}"
-    )
-    covered = (later >= added.confidence.lower_bound).mean()
-    covered_before = (before >= full.confidence.lower_bound[rows]).mean()
-    print(f"  90 % bound holds  added {covered:.3f}   full run {covered_before:.3f}")
+    print(f"{name}, seed {seed}: {seen.size} known, {unknown.size} unknown, {hidden.size} hidden")
+    told = {}
+    for label, each in found.items():
+        cosines = _cosines(each.embedding[names], data.embedding[hidden], centre)
+        sure = each.confidence.rows(np.array([each.embedding.row(name) for name in names]))
+        covered = float((cosines >= sure.lower_bound).mean())
+        told[label] = float(cosines.mean()), float(sure.values.mean()), covered
+        print(
+            f"  {label:12} centred cosine {told[label][0]:.4f}   confidence {told[label][1]:.4f}"
+            f"   90 % bound holds for {covered:.1%}",
+            flush=True,
+        )
+    return told
 
 
 def _cosines(found: np.ndarray, truth: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -74,62 +79,126 @@ def _cosines(found: np.ndarray, truth: np.ndarray, centre: np.ndarray) -> np.nda
     return (one * other).sum(axis=1) / lengths
 
 
-def size(n_rows: int) -> None:
-    """Print what load, add and update cost."""
+def summary(name: str, seeds: list[int]) -> None:
+    """Print the means over several seeds."""
+    told = [quality(name, seed) for seed in seeds]
+    later, full = (np.mean([each[label] for each in told], axis=0) for label in told[0])
+    print(
+        f"{name}, mean of {len(seeds)}: added later {later[0]:.4f}, full run {full[0]:.4f} "
+        f"({later[0] / full[0] - 1:+.1%}); confidence - truth {later[1] - later[0]:+.3f} and "
+        f"{full[1] - full[0]:+.3f}; bound holds for {later[2]:.1%} and {full[2]:.1%}",
+        flush=True,
+    )
+
+
+def made_rows(n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Return rows, vectors, which of them are known, and names; the last rows come later."""
     from data import synthetic_embedding, synthetic_rows
 
-    rows = synthetic_rows(n_rows + 10_000, 100)
+    rows = synthetic_rows(n_rows + N_LATER, 100)
     embedding, is_known = synthetic_embedding(rows, 100, 0.3)
-    names = [f"e{number}" for number in range(len(rows))]
+    return rows, embedding, is_known, [f"e{number}" for number in range(len(rows))]
+
+
+def make(n_rows: int, path: Path) -> None:
+    """Fit a model and save it."""
+    rows, embedding, is_known, names = made_rows(n_rows)
     known = {names[row]: embedding[row] for row in np.flatnonzero(is_known[:n_rows])}
-    method = vf.LatentSemantic()
-    result = vf.impute(
-        vf.as_domain(rows[:n_rows], names=names[:n_rows]), known, method=method, names="off"
-    )
-    del known
-    unknown = np.flatnonzero(~is_known[:n_rows])[:1000]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.vecfill"
-        took = _seconds(partial(result.save, path))
-        print(f"{n_rows} x 100 rows: {path.stat().st_size / 1e9:.2f} GB saved in {took:.1f} CPU s")
-        del result
-        anonymous, start, wall = _anonymous(), time.process_time(), time.perf_counter()
-        model = vf.load(path)
-        used = _anonymous() - anonymous
-        took, wall = time.process_time() - start, time.perf_counter() - wall
-        print(f"  load              {took:.3f} CPU s, {wall:.3f} s, {used / 1e6:.0f} MB private")
-        for n_new in (50, 50, 10_000):
-            new = rows[n_rows : n_rows + n_new]
-            took = _seconds(lambda new=new: model.add(new, names=names[n_rows : n_rows + len(new)]))
-            print(f"  add of {n_new:<6}     {took:.2f} CPU s")
-        from vecfill.model.fitted import fit
-
-        vectors, mask = np.array(model._embedding), np.array(model.is_known)
-        one = _seconds(lambda: fit(model.predictor, model.space, vectors, mask))
-        update = {names[row]: embedding[row] for row in unknown}
-        took = _seconds(lambda: model.update(known=update))
-        print(f"  update of 1,000   {took:.2f} CPU s; one propagation {one:.2f}")
-    print(f"  peak memory       {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
-
-
-def _seconds(work: object) -> float:
+    domain = vf.as_domain(rows[:n_rows], names=names[:n_rows])
+    result = vf.impute(domain, known, method=vf.LatentSemantic(min_degree=8), names="off")
     start = time.process_time()
-    work()
+    result.save(path, overwrite=True)
+    print(f"saved in {time.process_time() - start:.1f} CPU s", flush=True)
+
+
+def use(n_rows: int, path: Path) -> dict[str, float]:
+    """Return what load, add and update cost, in CPU seconds and MB."""
+    rows, embedding, is_known, names = made_rows(n_rows)
+    new, later = rows[n_rows:], names[n_rows:]
+    vf.impute({"a": [0.0], "b": [1.0], "c": [2.0]}, {"a": [0.0], "b": [1.0]}, method="paper")
+    private, start = _private(), time.process_time()
+    model = vf.load(path)
+    told = {"load_s": time.process_time() - start, "load_mb": (_private() - private) / 1e6}
+    for label, n_new in (("first_50", 50), ("add_50", 50), ("add_10000", N_LATER)):
+        start = time.process_time()
+        model.add(new[:n_new], names=later[:n_new])
+        told[f"{label}_s"] = time.process_time() - start
+    told["serving_mb"] = (_private() - private) / 1e6
+    unknown = np.flatnonzero(~is_known[:n_rows])
+    halves = unknown[:N_UPDATED], unknown[N_UPDATED : 2 * N_UPDATED]
+    updates = [{names[row]: embedding[row] for row in each} for each in halves]
+    model.update(known=updates[0])  # so that what is read from the file is there for both
+    start = time.process_time()
+    model.update(known=updates[1])
+    told["update_1000_s"] = time.process_time() - start
+    told["propagation_s"] = _propagation(model)
+    told["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return told
+
+
+def _propagation(model: vf.LivingModel) -> float:
+    """Return the CPU seconds of one propagation over the graph of a model."""
+    from vecfill.model.known import KnownRows
+
+    given = KnownRows(np.array(model._embedding), np.array(model.is_known))
+    start = time.process_time()
+    model.predictor.predict(model.space, given)
     return time.process_time() - start
 
 
-def _anonymous() -> int:
+def _private() -> int:
     """Return the bytes of memory that belong to this process and to no file."""
     status = Path("/proc/self/status").read_text()
     return int(next(line for line in status.splitlines() if "RssAnon" in line).split()[1]) * 1024
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def sizes(n_rows: list[int], folder: Path | None = None) -> list[dict]:
+    """Print and return the cost of models of several sizes, each in processes of its own."""
+    records = []
+    for n in n_rows:
+        with tempfile.TemporaryDirectory() as temporary:
+            path = (folder or Path(temporary)) / f"model-{n}.vecfill"
+            if not path.exists():
+                _alone("--make", n, path)
+            told = json.loads(_alone("--use", n, path).splitlines()[-1])
+            told |= {"n_rows": n, "file_gb": path.stat().st_size / 1e9}
+        print(
+            f"\na model of {n:,} x 100 rows, {told['file_gb']:.2f} GB\n"
+            f"  load             {told['load_s']:.3f} CPU s, {told['load_mb']:.0f} MB private\n"
+            f"  add of 50        {told['first_50_s']:.2f} CPU s the first time, "
+            f"{told['add_50_s']:.2f} again\n"
+            f"  add of 10,000    {told['add_10000_s']:.2f} CPU s; by then "
+            f"{told['serving_mb']:.0f} MB private\n"
+            f"  update of 1,000  {told['update_1000_s']:.2f} CPU s; one propagation "
+            f"{told['propagation_s']:.2f}",
+            flush=True,
+        )
+        records.append(told)
+    return records
+
+
+def _alone(*words: object) -> str:
+    command = [sys.executable, __file__, *map(str, words)]
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", metavar="SET")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--size", type=int, action="append", default=[])
+    parser.add_argument("--folder", type=Path, help="where models are kept and found again")
+    parser.add_argument("--make", nargs=2, metavar=("N", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--use", nargs=2, metavar=("N", "FILE"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.make:
+        make(int(asked.make[0]), Path(asked.make[1]))
+    if asked.use:
+        print(json.dumps(use(int(asked.use[0]), Path(asked.use[1]))))
     for each in asked.sets:
-        quality(each)
-    for each in asked.size:
-        size(each)
+        summary(each, asked.seeds)
+    sizes(asked.size, asked.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@ import numpy as np
 
 import default_path
 import large
+import living
 import rivals
 import vecfill
 from data import real_rows, synthetic_embedding, synthetic_rows
@@ -169,6 +170,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "whole": lambda: [bench_whole(*((4092, 400, 2) if is_full else (1500, 200, 3)))],
         "first_use": lambda: large.first_use(3),
         "growth": lambda: large.growth(is_full=is_full),
+        "living": lambda: living.sizes([200_000, 1_000_000] if is_full else [20_000]),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
     }
     if not is_full:

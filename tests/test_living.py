@@ -106,8 +106,6 @@ def test_added_entities_get_about_what_a_full_run_gives_them(name, world):
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_each_added_entity_is_the_mix_of_known_ones_that_is_told(name, world):
-    if name == "ridge":
-        pytest.skip("Its strength is chosen in units of all rows, the new ones included.")
     added = imputed(world, PREDICTORS[name]).to_model().add(world.later)
     told = added.explain("town135", n=N_KNOWN)
     if told.trend_share == 0:
@@ -280,6 +278,19 @@ def test_what_is_unlike_anything_fitted_is_told_and_bounded_with_caution():
     floor = reached[int(0.1 * (reached.size + 1)) - 1]
     assert (added.confidence.lower_bound[1:] <= floor).all()
     assert "3 new entities are unlike anything fitted" in added.notes[0]
+
+
+def test_a_new_category_is_usual_where_many_fitted_entities_had_one_of_their_own():
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=700)
+    few, many = [f"tag {n % 300}" for n in range(700)], rng.integers(0, 600, 700)
+    known = {f"e{n}": [size[n], size[n] ** 2, 1.0] for n in range(500)}
+    for labels, is_usual in ((few, False), ([f"tag {n}" for n in many], True)):
+        names = [f"e{n}" for n in range(700)]
+        table = pa.table({"name": names, "size": size, "label": labels})
+        model = vf.impute(table, known, method=KernelRidge(), names="off").to_model()
+        added = model.add({"x": {"size": 0.1, "label": "never seen"}})
+        assert (not added.unusual) == is_usual
 
 
 def test_refusals_of_a_living_model_say_what_to_do(world, tmp_path):

@@ -9,7 +9,8 @@ The method, latent semantic imputation, in ten lines::
     imputed[~is_known] = found.vectors
 
 `LatentSemanticImputer` is these stages behind ``fit(X, Y)``; `impute` chooses among ways to run
-them and says how far to trust the result; `enrich` is the whole job on files.
+them and says how far to trust the result (`AutoImputer` is the same behind ``fit(X, Y)``); `enrich`
+is the whole job on files.
 """
 
 from importlib import import_module
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from vecfill.file_job import enrich
 
 if TYPE_CHECKING:
+    from vecfill.auto_imputer import AutoImputer
     from vecfill.distributed.job import impute_dataset
     from vecfill.embedding import Embedding
     from vecfill.errors import (
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AutoImputer",
     "ConvergenceWarning",
     "Embedding",
     "FormatError",
@@ -101,6 +104,7 @@ __all__ = [
 # Loaded when first asked for: scikit-learn, Numba and Arrow together take over a second, and
 # `vecfill --help` needs none of them.
 _HOMES = {
+    "AutoImputer": "vecfill.auto_imputer",
     "ConvergenceWarning": "vecfill.errors",
     "Embedding": "vecfill.embedding",
     "FormatError": "vecfill.errors",

@@ -185,6 +185,42 @@ def embedding_rows(Y: Any) -> np.ndarray:
     return vectors
 
 
+def embedding_of_rows(Y: Any, *, n_rows: int) -> np.ndarray:
+    """Return embedding vectors of the rows of `X`, which must be as many.
+
+    Examples
+    --------
+    >>> embedding_of_rows([[1.0, 2.0]], n_rows=1)
+    array([[1., 2.]])
+    """
+    if Y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: "
+            "pass the embedding as Y, unknown rows all NaN."
+        )
+    embedding = embedding_rows(Y)
+    if len(embedding) != n_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows "
+            f"and Y has {len(embedding)}. They must describe the same entities in one order."
+        )
+    return embedding
+
+
+def refuse_nothing_known(is_known: np.ndarray) -> None:
+    """Refuse an embedding without any known row.
+
+    Examples
+    --------
+    >>> refuse_nothing_known(np.array([True, False]))
+    """
+    if not is_known.any():
+        raise InputError(
+            f"No row of Y is known: all {is_known.size} rows are NaN. "
+            f"At least one known vector is needed to impute the others."
+        )
+
+
 def square_distances(X: np.ndarray | csr_array) -> np.ndarray:
     """Return a precomputed matrix of distances: square, symmetric, not negative, zero diagonal.
 

@@ -127,7 +127,7 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         predictor = self._predictor()
         space = self._space(X)
-        embedding = self._checked_embedding(Y, n_rows=space.n_rows)
+        embedding = checks.embedding_of_rows(Y, n_rows=space.n_rows)
         is_known = checks.known_rows(embedding)
         self._check_degree(space.n_rows, is_known)
         self._model = fit(predictor.fitted_to(space), space, embedding, is_known, tol=RESIDUAL_TOL)
@@ -244,30 +244,12 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
 
     def _check_degree(self, n_rows: int, is_known: np.ndarray) -> None:
-        if not is_known.any():
-            raise InputError(
-                f"No row of Y is known: all {n_rows} rows are NaN. "
-                f"At least one known vector is needed to impute the others."
-            )
+        checks.refuse_nothing_known(is_known)
         if not is_known.all() and self.min_degree >= n_rows:
             raise InputError(
                 f"min_degree={self.min_degree}, but there are only {n_rows} rows. "
                 f"Use at most {n_rows - 1}."
             )
-
-    def _checked_embedding(self, Y: Any, *, n_rows: int) -> np.ndarray:
-        if Y is None:
-            raise InputError(
-                "requires y to be passed, but the target y is None: "
-                "pass the embedding as Y, unknown rows all NaN."
-            )
-        embedding = checks.embedding_rows(Y)
-        if len(embedding) != n_rows:
-            raise InputError(
-                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows "
-                f"and Y has {len(embedding)}. They must describe the same entities in one order."
-            )
-        return embedding
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

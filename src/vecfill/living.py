@@ -208,11 +208,22 @@ class LivingModel(KeptModel):
         A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
         when it is loaded.
         """
+        write_parts(path, self._all_parts(), self.about, overwrite=overwrite)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a file would hold: copying is saving and loading."""
+        return {"parts": self._all_parts(), "about": self.about, "n_jobs": self.space.n_jobs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts, n_jobs = state["parts"], state["n_jobs"]
+        self.__init__(parts, about=state["about"], space=stored_space(parts, n_jobs=n_jobs))
+
+    def _all_parts(self) -> dict[str, Any]:
         parts = {name: self._parts[name] for name in self._parts if not name.startswith("space ")}
         parts |= self._space_parts()
         parts["server"] = self._server.arrays()
         parts["confidence"] = self._confidence
-        write_parts(path, parts, self.about, overwrite=overwrite)
+        return parts
 
     def _added(
         self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]

@@ -171,7 +171,7 @@ def _decided(
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
     if asked is not None:
         asked = asked.fitted_to(space)
-    elif alignment.is_known.all() or not _can_choose(alignment, how):
+    elif not _can_choose(alignment, how):
         asked = PAPER.fitted_to(space)
     if isinstance(how.method, Decision):
         assert asked is not None
@@ -188,9 +188,15 @@ def _decided(
             seed=how.seed,
             progress=partial(progress, "Choosing the method"),
         )
-    if decision.choice is not None and not decision.choice.has_signal and not how.force:
-        raise NoSignalError(_no_signal(decision.choice))
+    if not alignment.is_known.all():
+        refuse_without_signal(decision.choice, how)
     return decision
+
+
+def refuse_without_signal(choice: Choice | None, how: Method) -> None:
+    """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
+    if choice is not None and not choice.has_signal and not how.force:
+        raise NoSignalError(_no_signal(choice))
 
 
 def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
@@ -321,8 +327,12 @@ def _degrees(asked: Predictor | None, method: object) -> tuple[int, ...]:
 
 
 def _can_choose(alignment: Alignment, how: Method) -> bool:
-    """Tell whether to choose; too few known entities are refused there unless forced."""
-    return alignment.n_known >= FEWEST_KNOWN or not how.force
+    """Tell whether to choose; too few known entities are refused there unless forced.
+
+    If nothing is unknown, a method is chosen for the entities that may be added later.
+    """
+    is_refused = not (how.force or alignment.is_known.all())
+    return alignment.n_known >= FEWEST_KNOWN or is_refused
 
 
 def _no_signal(choice: Choice) -> str:

@@ -23,6 +23,10 @@ FEWEST_TEXTS = 20
 FEWEST_WORDS = 3.0
 """Words of a cell, on average, from which a column may be text."""
 
+USUAL = 0.05
+"""Share of the fitted rows that make a category of their own, or a text that shares no word with
+others, nothing unusual in later rows."""
+
 _LOOKED_AT = 1000
 
 
@@ -40,6 +44,13 @@ class Compact:
     """How texts became rows, if these are texts."""
     frequent: tuple[str, ...] = ()
     """Categories of more than one row, if these are categories."""
+    share_alone: float = 0.0
+    """Share of the rows whose category or text has nothing in common with any other row."""
+
+    @property
+    def expects_new(self) -> bool:
+        """Whether later rows that have nothing in common with the fitted ones are usual."""
+        return self.share_alone >= USUAL
 
 
 def compacted(column: Categories) -> Compact | None:
@@ -78,7 +89,8 @@ def _as_text(column: Categories) -> Compact | None:
         f"on average): used as TF-IDF of {values.shape[1]} components, which together count as "
         "much as one category. Name it in categorical= or ignore= if it is no text."
     )
-    return _scaled(names, values, note, text=found.model)
+    alone = 1.0 - found.is_present.sum() / len(rows)
+    return _scaled(names, values, note, text=found.model, share_alone=float(alone))
 
 
 def _as_signs(column: Categories) -> Compact | None:
@@ -107,7 +119,8 @@ def _as_signs(column: Categories) -> Compact | None:
         f"{N_SIGNS} columns, which together count as much as one category.{pooled}"
     )
     frequent = tuple(column.labels[place] for place in np.flatnonzero(~is_rare))
-    return _scaled(names, values, note, frequent=frequent)
+    alone = n_rare / max(1, int(times.sum()))
+    return _scaled(names, values, note, frequent=frequent, share_alone=alone)
 
 
 def signs_of(label: str) -> np.ndarray:

@@ -178,8 +178,8 @@ def features_of_columns(
 def _compact_later(name: str, few: Compact, weight: float) -> LaterColumn:
     """Return how cells of a column of texts or of very many categories are read later."""
     if few.text is not None:
-        return TextColumn(name, few.text, weight * few.scale)
-    return SignsColumn(name, few.frequent, weight * few.scale)
+        return TextColumn(name, few.text, weight * few.scale, few.expects_new)
+    return SignsColumn(name, few.frequent, weight * few.scale, few.expects_new)
 
 
 def _names_of(

@@ -113,6 +113,8 @@ class SignsColumn:
     labels: tuple[str, ...] = field(repr=False)
     """Categories of more than one fitted row."""
     scale: float
+    expects_new: bool = False
+    """Whether many fitted rows had a category of their own."""
 
     @property
     def width(self) -> int:
@@ -134,7 +136,8 @@ class SignsColumn:
             if value is not None:
                 signs = signs_of("" if place is None else f"={self.labels[place]}")
                 found[row] = self.scale * signs
-            unusual.append("" if value is None or place is not None else _unseen(self.name, value))
+            is_usual = value is None or place is not None or self.expects_new
+            unusual.append("" if is_usual else _unseen(self.name, value or ""))
         return found, unusual
 
 
@@ -145,6 +148,8 @@ class TextColumn:
     name: str
     model: TextModel = field(repr=False)
     scale: float
+    expects_new: bool = False
+    """Whether many fitted texts shared no word with others."""
 
     @property
     def width(self) -> int:
@@ -158,7 +163,9 @@ class TextColumn:
         texts = [value or "" for value in _labels(self.name, cells, entities, label)]
         rows = self.model.rows(texts)
         unusual = [
-            f"{self.name} has no word of the fitted texts" if text and not is_there else ""
+            f"{self.name} has no word of the fitted texts"
+            if text and not (is_there or self.expects_new)
+            else ""
             for text, is_there in zip(texts, rows.is_present.tolist(), strict=True)
         ]
         found = np.zeros((len(texts), self.width))

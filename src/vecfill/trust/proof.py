@@ -27,7 +27,7 @@ from vecfill.trust.decision import BLOCK, CLEAR, Decision
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.hidden import Hidden, Region, hide_and_impute
 from vecfill.trust.scores import RowScores
-from vecfill.trust.signals import signals
+from vecfill.trust.signals import SIGNALS, signals
 from vecfill.trust.source_strata import kinds_by_source
 from vecfill.trust.strata import Stratum, kinds_of, strata_of
 
@@ -104,7 +104,7 @@ def prove(
 ) -> Proof:
     """Return what hiding known rows proves about a model's imputed rows."""
     is_known = alignment.is_known
-    if alignment.n_known < FEWEST_KNOWN or is_known.all():
+    if alignment.n_known < FEWEST_KNOWN:
         return Proof()
     # Large folds would be ranked against all known rows at a cost, and tell no more.
     n_folds = max(min(N_FOLDS, alignment.n_known), alignment.n_known // ENOUGH_HIDDEN)
@@ -126,7 +126,9 @@ def prove(
         speaks = "random"
     told = hidden[speaks]
     rest = model.without_offsets()
-    seen = signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
+    seen = np.empty((0, len(SIGNALS)))
+    if rest.unknown.size:
+        seen = signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
     confidence = learn_confidence(told, seen, level=level, proof=speaks)
     other: Hidden | None = None
     if confidence is not None and not decision.is_sure:

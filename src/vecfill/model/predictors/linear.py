@@ -54,7 +54,8 @@ class LinearRidge(Predictor):
         exponent = safe_exponents(known, each_column=False)
         rows = _dense(vstack([shown, wanted]) if issparse(shown) else np.vstack([shown, wanted]))
         n_known = len(known)
-        scale = float(np.mean(rows**2)) * max(1, n_known) or 1.0
+        # Of known rows alone: what a row is given must not depend on who else is asked for.
+        scale = float(np.mean(rows[:n_known] ** 2)) * max(1, n_known) or 1.0
         model = RidgeCV(alphas=scale * ALPHAS).fit(rows[:n_known], divided(known, exponent))
         if len(rows) == n_known:
             return Prediction(known[:0], Composition(FixedMix(np.empty((0, n_known)))))
