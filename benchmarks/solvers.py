@@ -20,7 +20,8 @@ from scipy.sparse.linalg import LinearOperator, bicgstab, gmres, spilu
 from data import real_rows, synthetic_rows
 from vecfill._blas import one_blas_thread
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.solve.system import UnknownSystem, split_weights
+from vecfill.method.solve.parts import split_weights
+from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.weights import convex_weights
 
 N_COLUMNS = 16

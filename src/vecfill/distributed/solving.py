@@ -22,7 +22,8 @@ from vecfill.distributed.weighing import all_weights, key_name
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 from vecfill.method.propagation import cut_off_rows
-from vecfill.method.solve.system import OrderedParts, UnknownSystem, ordered_parts
+from vecfill.method.solve.parts import OrderedParts, ordered_parts
+from vecfill.method.solve.system import UnknownSystem
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import WeightsKey
 from vecfill.trust.signals import N_PROBES

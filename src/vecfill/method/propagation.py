@@ -17,12 +17,11 @@ from scipy.sparse import csr_array
 from vecfill._types import EmbeddingVectors, KnownMask, UnknownVectors
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.scaling import divided, safe_exponents
+from vecfill.method.solve.parts import cut_off_rows, split_weights
 from vecfill.method.solve.system import (
     N_COLUMNS,
     RESIDUAL_TOL,
     UnknownSystem,
-    cut_off_rows,
-    split_weights,
 )
 
 __all__ = [

@@ -200,7 +200,7 @@ def _median_distance(space: Space, preparation: str) -> float:
     rows = rows - rows.mean(axis=0)
     squares = _squares(rows)
     squares = squares[:, None] + squares - 2.0 * rows @ rows.T
-    apart = squares[np.triu_indices(n_sampled, 1)]
+    apart = np.concatenate([line[place + 1 :] for place, line in enumerate(squares)])
     apart = apart[apart > 1e-20]
     # Rows that are all equal have no unit, and any will do.
     return size * float(np.sqrt(np.median(apart))) if apart.size else size

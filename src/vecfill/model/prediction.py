@@ -139,14 +139,14 @@ class PropagatedMix:
 
 
 class CondensedMix(PropagatedMix):
-    """The same for hidden rows whose shares of all known rows are there already."""
+    """The same for rows whose shares of all known rows are there already."""
 
     def __init__(
         self,
         space: Space,
         key: WeightsKey,
         given: KnownRows,
-        places: np.ndarray,
+        places: np.ndarray | None,
         coefficients: np.ndarray,
     ) -> None:
         super().__init__(space, key, given, places)
@@ -157,13 +157,13 @@ class CondensedMix(PropagatedMix):
         return self.coefficients[np.asarray(places, np.int64)]
 
     @one_blas_thread()
-    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
-        """Return the mix of the known rows' `values` for every hidden row."""
+    def spread(self, values: np.ndarray, *, tol: float = 0.0) -> np.ndarray:  # noqa: ARG002
+        """Return the mix of the known rows' `values` for every row asked for."""
         return self.coefficients @ values
 
     def spread_and_none(self, values: np.ndarray) -> tuple[np.ndarray, None]:
         """Return the mix, and nothing about how a system was solved: there was none."""
-        return self.spread(values, tol=0.0), None
+        return self.spread(values), None
 
 
 class FixedMix:

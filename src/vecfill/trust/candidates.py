@@ -75,9 +75,42 @@ def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     ]
 
 
-def n_in_second_round(space: Space) -> int:
-    """Return how many groups the second round has."""
-    return len(_degrees(space)) * len(RIDGES) - 1
+def other_degrees(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
+    """Return the other graphs under the preparation and with the weights of the best so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [group[0].min_degree for group in other_degrees(Space(np.eye(30)), LatentSemantic())]
+    [20]
+    """
+    return [
+        _with_trends(space, LatentSemantic(best.preparation, degree, best.ridge), alone=False)
+        for degree in _degrees(space)
+        if degree != best.min_degree
+    ]
+
+
+def other_ridges(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
+    """Return other weights on the graph of the best so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [group[0].ridge for group in other_ridges(Space(np.eye(30)), LatentSemantic(ridge=0.1))]
+    [0.0, 0.3]
+    """
+    return [
+        _with_trends(space, LatentSemantic(best.preparation, best.min_degree, ridge), alone=False)
+        for ridge in RIDGES
+        if ridge != best.ridge
+    ]
+
+
+def n_in_second_round(space: Space, *, is_full: bool) -> int:
+    """Return how many groups the second round has: the whole grid, or one way after the other."""
+    n_degrees, n_ridges = len(_degrees(space)), len(RIDGES)
+    return n_degrees * n_ridges - 1 if is_full else n_degrees + n_ridges - 2
 
 
 def _degrees(space: Space) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
+from vecfill.model.directions import leading_axes
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.space import Space
@@ -24,6 +25,8 @@ from vecfill.trust.candidates import (
     N_PREPARATIONS,
     first_round,
     n_in_second_round,
+    other_degrees,
+    other_ridges,
     second_round,
 )
 from vecfill.trust.folds import Fold, hidden_folds
@@ -45,7 +48,7 @@ MOST_HIDDEN = 2000
 ENOUGH_HIDDEN = 800
 """Hidden rows after which another fold would change no choice."""
 
-MOST_ENTRIES = 600_000
+MOST_ENTRIES = 300_000
 """Embeddings with more entries are compared in fewer dimensions, the leading ones."""
 
 LEAST_DIMS = 64
@@ -117,8 +120,7 @@ def fewer_dims(embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVec
         return embedding.astype(np.float64)
     known = embedding[is_known].astype(np.float64)
     centre = known.mean(axis=0)
-    _, directions = np.linalg.eigh((known - centre).T @ (known - centre))
-    return (embedding - centre) @ directions[:, ::-1][:, :n_kept]
+    return (embedding - centre) @ leading_axes(known - centre, n_kept)
 
 
 def honest_scores(
@@ -181,8 +183,9 @@ def choose(
     entrants = (
         _classic(space) if candidates == "classic" else _raced(space, embedding, is_known, goal)
     )
-    n_groups = sum(map(len, entrants)) + n_in_second_round(space)
-    for n_done, kin in enumerate(_rounds(space, trials, *entrants), start=1):
+    is_full = candidates == "classic"
+    n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
+    for n_done, kin in enumerate(_rounds(space, trials, *entrants, is_full=is_full), start=1):
         trials.run(kin)
         if progress is not None:
             progress(n_done, n_groups)
@@ -223,12 +226,21 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
 
 
 def _rounds(
-    space: Space, trials: Trials, preparations: list[str], kernels: list[KernelRidge]
+    space: Space,
+    trials: Trials,
+    preparations: list[str],
+    kernels: list[KernelRidge],
+    *,
+    is_full: bool,
 ) -> Iterator[Sequence[Predictor]]:
-    """Yield groups of kin to try; those of the second round depend on how the first went."""
+    """Yield groups of kin to try; those of later rounds depend on how the earlier ones went."""
     yield from first_round(space, preparations)
     yield from ([each] for each in kernels)
-    yield from second_round(space, trials.best(LatentSemantic))
+    if is_full:
+        yield from second_round(space, trials.best(LatentSemantic))
+        return
+    yield from other_degrees(space, trials.best(LatentSemantic))
+    yield from other_ridges(space, trials.best(LatentSemantic))
 
 
 def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:

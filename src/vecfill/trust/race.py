@@ -15,11 +15,15 @@ from vecfill._blas import one_blas_thread
 from vecfill.model.kernels import BY_DISTANCE, is_binary
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge
+from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
-from vecfill.trust.scores import RowScores, score_rows, total_score
+from vecfill.trust.scores import Judge, total_score
 
 MOST_RACED = 400
 """Known rows in the race."""
+
+N_FINALISTS = 4
+"""Predictors whose width is looked over after all have run with a middle one."""
 
 
 def kernel_ridges(space: Space) -> list[KernelRidge]:
@@ -56,14 +60,26 @@ def raced(
     """
     sample = _sampled(given)
     known = sample.known.astype(np.float64)
-    centre = known.mean(axis=0)
-    scores: list[RowScores] = []
-    for each in entrants:
-        found = centre + each.left_out(space, sample)
-        scores.append(score_rows(found, np.arange(len(known)), known, centre))
-    order = np.argsort(-total_score(scores, goal), kind="stable")
-    widths = [each.tuned(space, sample).width for each in entrants]
-    return [replace(entrants[place], width=widths[place]) for place in order]
+    judge = Judge(known, known.mean(axis=0))
+
+    def ordered(some: Sequence[KernelRidge]) -> list[KernelRidge]:
+        found = [judge.centre + each.left_out(space, sample) for each in some]
+        scores = [judge.scored(each, np.arange(len(known))) for each in found]
+        order = np.argsort(-total_score(scores, goal), kind="stable")
+        return [some[place] for place in order]
+
+    heats = ordered([_of_one_width(each) for each in entrants])
+    # Widths are looked over only for those that come in first.
+    finalists = [replace(each, width=None) for each in heats[:N_FINALISTS]]
+    finals = ordered(finalists)
+    widths = [each.tuned(space, sample).width for each in finals]
+    found = [replace(each, width=width) for each, width in zip(finals, widths, strict=True)]
+    return [*found, *heats[N_FINALISTS:]]
+
+
+def _of_one_width(each: KernelRidge) -> KernelRidge:
+    """Return the predictor with the middle width, if its kernel has one."""
+    return replace(each, width=WIDTHS[1]) if each.kernel in BY_DISTANCE else each
 
 
 def _sampled(given: KnownRows) -> KnownRows:

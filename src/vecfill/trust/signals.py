@@ -10,13 +10,16 @@ import numpy as np
 
 from vecfill._lengths import row_lengths
 from vecfill.method.trend import Trend
-from vecfill.model.directions import unit
+from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.serving.base import Served
 
 N_PROBES = 32
 """Random signs whose spread tells how many contributors a row has."""
+
+N_DIRECTIONS = 64
+"""Dimensions in which the contributors of a row are compared: the leading ones."""
 
 SPREAD_TOL = 1e-6
 
@@ -34,7 +37,7 @@ class Seen:
     centre: np.ndarray
     """Mean of the known vectors."""
     directions: np.ndarray
-    """(n_imputed, n_dims) the mix of the known rows' directions from the centre."""
+    """(n_imputed, at most n_dims) the mix of the known rows' directions from the centre."""
     probes: np.ndarray
     """(n_imputed, n_probes) the mix of random signs."""
 
@@ -111,7 +114,8 @@ def signals(
 def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
     """Return what known rows carry to be mixed as vectors are, and the mean of the known vectors.
 
-    These are their directions from the mean, and random signs, `N_PROBES` of them.
+    These are their directions from the mean, of many dimensions the leading ones, and random
+    signs, `N_PROBES` of them.
 
     Examples
     --------
@@ -123,7 +127,10 @@ def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
     known = given.known.astype(np.float64)
     centre = known.mean(axis=0)
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(known), N_PROBES))
-    return np.hstack([unit(known - centre), probes]), centre
+    directions = unit(known - centre)
+    if directions.shape[1] > N_DIRECTIONS:
+        directions = directions @ leading_axes(directions, N_DIRECTIONS)
+    return np.hstack([directions, probes]), centre
 
 
 def signals_of_served(served: Served, centre: np.ndarray) -> np.ndarray:

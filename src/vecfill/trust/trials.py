@@ -26,7 +26,7 @@ CHOICE_TOL = 1e-4
 FEWEST_RACED = 100
 """Hidden rows of a fold that can show that a predictor loses."""
 
-CLEAR_LOSS = 3.0
+CLEAR_LOSS = 1.0
 """Standard errors by which one that is not tried further lies behind."""
 
 POOL = 5000
@@ -71,7 +71,8 @@ class Trials:
         Those that lose on the first fold are not tried on the others.
         """
         early: list[list[np.ndarray]] = [[] for _ in kin]
-        if self._can_race() and not type(kin[0]).shares_folds(self._hidings()):
+        shares = type(kin[0]).shares_folds(kin, self.space, self._hidings())
+        if self._can_race() and not shares:
             early = self._found(kin, self._hidings()[:1])
             scores = [self._scored(0, vectors) for (vectors,) in early]
             if self._loses(scores, type(kin[0])):

@@ -7,7 +7,7 @@ import pytest
 
 from vecfill.method.propagation import propagate
 from vecfill.method.solve import system
-from vecfill.method.solve.condensed import condensed
+from vecfill.method.solve.condensed import CHEAPER, condensed, condensed_from
 from vecfill.model.space import Space, WeightsKey
 
 
@@ -34,6 +34,18 @@ def test_hidden_rows_come_out_as_if_each_fold_had_been_solved_for_itself(
         expected = propagate(weights, embedding, is_seen, tol=1e-12).vectors
         expected = expected[np.searchsorted(np.flatnonzero(~is_seen), hidden)]
         np.testing.assert_allclose(shared.shares(hidden) @ embedding[is_seen], expected, atol=1e-9)
+
+
+def test_known_rows_may_be_solved_for_instead_of_hidden_ones():
+    weights, _, is_known = made()
+    rows = np.flatnonzero(is_known)
+    few = rows[::5]
+    assert rows.size > few.size * CHEAPER
+    every, some = (condensed(weights, is_known, each, tol=1e-12) for each in (rows, few))
+    np.testing.assert_allclose(every.mixes[::5], some.mixes, atol=1e-10)
+    shares = propagate(weights, np.eye(300)[:, rows], is_known, tol=1e-12).vectors
+    found = condensed_from(weights, is_known, shares).mixes
+    np.testing.assert_allclose(found, every.mixes, atol=1e-10)
 
 
 def test_shares_of_condensed_rows_are_distributions():

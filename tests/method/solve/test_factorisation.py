@@ -9,7 +9,7 @@ from tests.method.test_propagation import made_problem
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.solve import factorisation
 from vecfill.method.solve.factorisation import expected_fill, factor_of
-from vecfill.method.solve.system import split_weights
+from vecfill.method.solve.parts import split_weights
 from vecfill.method.weights import convex_weights
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.solve.krylov import GaussSeidel, solve_columns
 from vecfill.method.solve.multilevel import Multilevel
-from vecfill.method.solve.system import split_weights
+from vecfill.method.solve.parts import split_weights
 from vecfill.method.weights import convex_weights
 
 

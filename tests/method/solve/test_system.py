@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 from tests.method.test_propagation import made_problem, problems
 from vecfill.method.propagation import propagate
 from vecfill.method.solve import system
-from vecfill.method.solve.system import UnknownSystem, cut_off_rows, split_weights
+from vecfill.method.solve.parts import cut_off_rows, split_weights
+from vecfill.method.solve.system import UnknownSystem
 
 
 @given(**problems)
@@ -109,6 +110,7 @@ def test_every_way_solves_the_transposed_system(monkeypatch, most_factored, pilo
     monkeypatch.setattr(system, "MOST_ROWS_FACTORED", most_factored)
     monkeypatch.setattr(system, "PILOT_ITER", pilot_iter)
     monkeypatch.setattr(system, "MOST_FILL", most_fill)
+    monkeypatch.setattr(system, "SLOW_LEAK", 0.0)
     weights, _, is_known = made_problem("normal", 1200, 60, 0)
     _, on_unknown = split_weights(weights, is_known)
     right = np.random.default_rng(0).normal(size=(1140, 18))

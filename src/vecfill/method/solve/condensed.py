@@ -21,6 +21,9 @@ from vecfill._types import KnownMask
 from vecfill.method.engine import Workers
 from vecfill.method.solve.system import RESIDUAL_TOL, UnknownSystem
 
+CHEAPER = 1.5
+"""How many times longer a column of the transposed equations takes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Condensed:
@@ -65,13 +68,35 @@ def condensed(
 ) -> Condensed:
     """Return some known rows, ascending, as mixes of known rows alone.
 
-    One column is solved for each of the rows, whatever number of folds will hide them.
+    One column is solved for each of the rows, or for each known row if those are not many more,
+    whatever number of folds will hide them.
     """
     known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
     mine = csr_array(weights[rows])
     mixes = mine[:, known].toarray()
     if unknown.size:
         system = UnknownSystem(weights, is_known)
-        onto_unknown = csc_array(mine[:, unknown].T)
-        mixes += system.through_unknown(onto_unknown, tol=tol, n_jobs=n_jobs).T
+        entering = csr_array(mine[:, unknown])
+        if known.size <= rows.size * CHEAPER:
+            mixes += system.seen_through_unknown(entering, tol=tol, n_jobs=n_jobs)
+        else:
+            mixes += system.through_unknown(csc_array(entering.T), tol=tol, n_jobs=n_jobs).T
     return Condensed(rows, known, mixes / mixes.sum(axis=1, keepdims=True))
+
+
+@one_blas_thread()
+def condensed_from(weights: csr_array, is_known: KnownMask, shares: np.ndarray) -> Condensed:
+    """Return all known rows as mixes of known rows, from the `shares` of those in unknown rows.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[0, 0.5, 0.5], [1, 0, 0], [0.25, 0.75, 0]]))
+    >>> is_known = np.array([True, True, False])
+    >>> condensed_from(weights, is_known, np.array([[0.25, 0.75]])).mixes
+    array([[0.125, 0.875],
+           [1.   , 0.   ]])
+    """
+    known = np.flatnonzero(is_known)
+    mine = csr_array(weights[known])
+    mixes = mine[:, known].toarray() + mine[:, np.flatnonzero(~is_known)] @ shares
+    return Condensed(known, known, mixes / mixes.sum(axis=1, keepdims=True))

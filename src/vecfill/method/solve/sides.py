@@ -72,10 +72,12 @@ class GivenSides:
 
 @dataclass(frozen=True)
 class SparseSides:
-    """Right sides of the transposed equations that are mostly zero; wanted are shares of known."""
+    """Right sides that are mostly zero; wanted is what reaches the known rows."""
 
-    order: np.ndarray
-    on_known: csr_array
+    order: np.ndarray | slice
+    """Of the equations in the right sides."""
+    onto_known: csr_array
+    """From the solution, in the order of the equations, to what is wanted."""
 
     def of(self, columns: csc_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the right sides, filled, and the same as a start."""
@@ -84,4 +86,4 @@ class SparseSides:
 
     def put(self, found: np.ndarray, exponents: np.ndarray, out: np.ndarray) -> None:  # noqa: ARG002
         """Write what reaches each known row; the visits of unknown rows are not kept."""
-        out[:] = self.on_known.T @ found
+        out[:] = self.onto_known @ found

@@ -1,11 +1,12 @@
 """The equations of the unknown rows, solved by whichever way is quickest.
 
 The vectors of the unknown rows satisfy ``(I - W_qq) Y_q = W_qp Y_p``: weights on unknown rows on
-the left, weights on known rows times known vectors on the right. A small system is factored. A
-larger one is iterated with plain sweeps; if the first columns show that this is slow, because few
-rows are known, it is factored after all where the factor stays thin, else iterated with coarser
-levels. What was built for one right side is kept for the next. What is chosen depends on the
-equations and on this right side alone, never on what was solved before, so neither do the bits.
+the left, weights on known rows times known vectors on the right. A small system is factored, and
+a larger one too where few rows are known and the factor stays thin. Others are iterated with
+plain sweeps; if the first columns show that this is slow, they are factored after all where the
+factor stays thin, else iterated with coarser levels. What was built for one right side is kept
+for the next. What is chosen depends on the equations and on this right side alone, never on what
+was solved before, so neither do the bits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
@@ -26,6 +26,7 @@ from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
 from vecfill.method.solve.multilevel import Multilevel
+from vecfill.method.solve.parts import OrderedParts, ordered_parts, split_weights
 from vecfill.method.solve.sides import GivenSides, KnownSides, Sides, SparseSides
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,9 @@ PILOT_ITER = 40
 FIRST_ITER = 10
 """Iterations after which a system counts as hard if it is far from where it should be by then."""
 
+SLOW_LEAK = 0.1
+"""Mean weight of unknown rows on known ones below which sweeps are expected to be slow."""
+
 LEAST_SWEEPS = 1000
 """Iterations of all columns together that must be left for a forecast of fill to be worth it."""
 
@@ -55,64 +59,6 @@ MAX_KRYLOV = 3000
 
 Went = tuple[int, float]
 """How a block of columns went: iterations, and the largest relative residual."""
-
-
-def split_weights(weights: csr_array, is_known: KnownMask) -> tuple[csr_array, csr_array]:
-    """Return the unknown rows of the weights: their columns on known and on unknown rows.
-
-    Examples
-    --------
-    >>> weights = csr_array(np.array([[0, 1.0], [0.5, 0.5]]))
-    >>> on_known, on_unknown = split_weights(weights, np.array([True, False]))
-    >>> on_known.toarray(), on_unknown.toarray()
-    (array([[0.5]]), array([[0.5]]))
-    """
-    unknown_rows = weights[np.flatnonzero(~is_known)]
-    on_known = csr_array(unknown_rows[:, np.flatnonzero(is_known)])
-    return on_known, csr_array(unknown_rows[:, np.flatnonzero(~is_known)])
-
-
-def cut_off_rows(weights: csr_array, is_known: KnownMask) -> np.ndarray:
-    """Return the unknown rows that no positive weights connect to a known one.
-
-    Nothing determines their vectors: the equations have no single solution.
-
-    Examples
-    --------
-    >>> weights = csr_array(np.array([[0, 1.0, 0], [0, 0, 1.0], [0, 1.0, 0]]))
-    >>> cut_off_rows(weights, np.array([True, False, False]))
-    array([1, 2])
-    """
-    n_rows = is_known.size
-    entry = weights.tocoo()
-    is_link = entry.data > 0
-    known = np.flatnonzero(is_known)
-    # What reaches a known row is what can be reached against the arrows from a new node that
-    # leads to all known rows.
-    tail = np.concatenate([entry.col[is_link], np.full(known.size, n_rows)])
-    head = np.concatenate([entry.row[is_link], known])
-    backwards = csr_array((np.ones(tail.size), (tail, head)), (n_rows + 1, n_rows + 1))
-    reached = breadth_first_order(backwards, n_rows, return_predecessors=False)
-    is_cut_off = np.ones(n_rows + 1, np.bool_)
-    is_cut_off[reached] = False
-    return np.flatnonzero(is_cut_off[:n_rows] & ~is_known)
-
-
-@dataclass(frozen=True)
-class OrderedParts:
-    """The weights of the unknown rows on known and on unknown rows, rows in an `order`."""
-
-    on_known: csr_array
-    on_unknown: csr_array
-    order: np.ndarray
-
-
-def ordered_parts(on_known: csr_array, on_unknown: csr_array) -> OrderedParts:
-    """Return the parts with neighbours near each other in memory: sweeps take half the time."""
-    order = reverse_cuthill_mckee(on_unknown)
-    return OrderedParts(
-        csr_array(on_known[order]), csr_array(on_unknown[order][:, order]), np.asarray(order)
-    )
 
 
 def _relative_residual(weights: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
@@ -182,6 +128,11 @@ class _Equations:
     def fill(self) -> float:
         return self._other.fill if self._other else expected_fill(self.weights)
 
+    @property
+    def is_slow(self) -> bool:
+        # The mean weight on known rows tells how soon a walk ends.
+        return 1.0 - float(self.weights.sum()) / self.weights.shape[0] < SLOW_LEAK
+
     @cached_property
     def sweep(self) -> GaussSeidel:
         return GaussSeidel(self.weights)
@@ -229,13 +180,16 @@ class _Equations:
     @one_blas_thread()
     def quickest(self, task: _Task, tol: float) -> tuple[str, list[Went]]:
         """Return the way that is quickest for these equations, and the blocks that are solved."""
+        n_columns = task.given.shape[1]
         if self.weights.shape[0] <= MOST_ROWS_FACTORED:
             return "factor", []
-        first = row_blocks(task.given.shape[1], N_COLUMNS)[:1]
+        if self.is_slow and self._pays_to_factor(PILOT_ITER, n_columns):
+            return "factor", []
+        first = row_blocks(n_columns, N_COLUMNS)[:1]
         pilot = self._pilot(task, first, tol)
         if all(residual <= tol for _, residual in pilot):
             n_iter = max((n for n, _ in pilot), default=0)
-            if self._pays_to_factor(n_iter, task.given.shape[1] - N_COLUMNS):
+            if self._pays_to_factor(n_iter, n_columns - N_COLUMNS):
                 return "factor", []
             return "sweep", pilot
         logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
@@ -307,6 +261,11 @@ class UnknownSystem:
     def _transposed(self) -> _Equations:
         return _Equations(csr_array(self._equations.weights.T), self._equations)
 
+    def is_thin(self) -> bool:
+        """Tell whether the equations are small, or slow to iterate and their factor thin."""
+        own = self._equations
+        return self.n_unknown <= MOST_ROWS_FACTORED or (own.is_slow and own.fill <= MOST_FILL)
+
     def solve(
         self, right: np.ndarray, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
     ) -> Solution:
@@ -368,8 +327,21 @@ class UnknownSystem:
         chance of leaving at each known one.
         """
         ends = np.empty((self.n_known, right.shape[1]))
-        sides = SparseSides(self._order, self._on_known)
+        sides = SparseSides(self._order, csr_array(self._on_known.T))
         self._transposed.solve(_Task(sides, right, ends, n_jobs), tol)
+        return ends
+
+    def seen_through_unknown(
+        self, entering: csr_array, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
+    ) -> np.ndarray:
+        """Return the transposed of `through_unknown`, for walks that are given as rows.
+
+        There is a column to solve for each known row instead of each walk, and a factor takes half
+        as long for it.
+        """
+        ends = np.empty((entering.shape[0], self.n_known))
+        sides = SparseSides(slice(None), csr_array(entering[:, self._order]))
+        self._equations.solve(_Task(sides, csc_array(self._on_known), ends, n_jobs), tol)
         return ends
 
     def quickest_way(self, embedding: np.ndarray, *, tol: float = RESIDUAL_TOL) -> str:

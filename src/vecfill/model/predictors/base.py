@@ -72,7 +72,12 @@ class Predictor(ABC):
         return [each.predict(space, given, places=places, tol=tol) for each in predictors]
 
     @classmethod
-    def shares_folds(cls, folds: Sequence[Hiding]) -> bool:  # noqa: ARG003
+    def shares_folds(
+        cls,
+        predictors: Sequence[Any],  # noqa: ARG003
+        space: Space,  # noqa: ARG003
+        folds: Sequence[Hiding],  # noqa: ARG003
+    ) -> bool:
         """Tell whether all folds together cost about as much as one of them."""
         return False
 

@@ -156,13 +156,16 @@ class KernelRidge(Predictor):
         known = given.embedding[sample]
         has_width = self.kernel in BY_DISTANCE and self.width is None
         ridges = RIDGES if self.ridge is None else (self.ridge,)
-        tried, scores = [], []
+        best, best_score = self, -np.inf
         for width in WIDTHS if has_width else (self.width,):
             kernel = self._kernel(space, width)
             found = factors_of(kernel, sample, self._gram(kernel, sample, given))
-            tried += [replace(self, width=width, ridge=ridge) for ridge in ridges]
-            scores += _looked_over(found, known, ridges)
-        return tried[int(np.argmax(scores))]
+            scores = _looked_over(found, known, ridges)
+            place = int(np.argmax(scores))
+            if scores[place] > best_score:
+                best, best_score = replace(self, width=width, ridge=ridges[place]), scores[place]
+                given.keep("factors", (best, sample.size), found)
+        return best
 
     @one_blas_thread()
     def left_out(self, space: Space, given: KnownRows) -> np.ndarray:
@@ -172,7 +175,9 @@ class KernelRidge(Predictor):
         known = np.flatnonzero(given.is_known)
         kernel = ready._kernel(space, ready.width)
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
-            found = factors_of(kernel, known, ready._gram(kernel, known, given))
+            found = given.kept("factors", (ready, known.size))
+            if found is None:
+                found = factors_of(kernel, known, ready._gram(kernel, known, given))
         else:
             found = factorised(kernel, known, landmarks_of(known))
         return found.left_out(given.known, ready.ridge)
@@ -219,8 +224,7 @@ def _looked_over(found: Factors, known: np.ndarray, ridges: tuple[float, ...]) -
     truth = centred * (n_known / max(1, n_known - 1))
     directions = unit(truth)
     scores = []
-    for ridge in ridges:
-        left_out = found.left_out(centred, ridge)
+    for left_out in found.left_out_each(centred, ridges):
         if n_dims < FEWEST_DIMS:
             scores.append(-float(((truth - left_out) ** 2).sum()))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -210,16 +210,22 @@ class Factors:
 
         In closed form, exactly what fits without the row would give, with the landmarks fixed.
         """
+        return next(self.left_out_each(known, (ridge,)))
+
+    def left_out_each(self, known: np.ndarray, ridges: Iterable[float]) -> Iterator[np.ndarray]:
+        """Yield the same for several strengths, which share most of the work."""
         n_known = len(known)
         centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
         mean_of_others = -centred / max(1, n_known - 1)
-        shrink = self.values / (self.values + ridge)
-        smooth = self.vectors * shrink
-        missed = centred - smooth @ (self.vectors.T @ centred)
-        missed_by_one = 1.0 - smooth @ self.vectors.sum(axis=0)
-        free = np.maximum(1.0 - np.einsum("ij,ij->i", smooth, self.vectors), 1e-9)
-        residual = (missed - missed_by_one[:, None] * mean_of_others) / free[:, None]
-        return centred - residual - mean_of_others
+        turned, squares = self.vectors.T @ centred, self.vectors**2
+        of_one = self.vectors.sum(axis=0)
+        for ridge in ridges:
+            shrink = self.values / (self.values + ridge)
+            missed = centred - self.vectors @ (shrink[:, None] * turned)
+            missed_by_one = 1.0 - self.vectors @ (shrink * of_one)
+            free = np.maximum(1.0 - squares @ shrink, 1e-9)
+            residual = (missed - missed_by_one[:, None] * mean_of_others) / free[:, None]
+            yield centred - residual - mean_of_others
 
 
 @one_blas_thread()

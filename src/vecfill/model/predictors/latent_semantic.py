@@ -23,7 +23,8 @@ from vecfill.method.propagation import (
     propagate,
     propagate_by_iteration,
 )
-from vecfill.method.solve.condensed import condensed
+from vecfill.method.solve.condensed import condensed, condensed_from
+from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend, linear_trend
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import (
@@ -41,10 +42,13 @@ MOST_FLOOR = 1e6
 
 
 HARDER = 5
-"""How many times longer a column that begins at one row takes than one of smooth values."""
+"""How many times longer sweeps take for a column that begins at one row than for smooth values."""
 
 MOST_CONDENSED = 4000
 """Hidden rows up to which one solve for all folds may pay: each fold inverts a dense matrix."""
+
+MOST_SHARES = 2_000_000
+"""Pairs of unknown and known rows of which the shares are kept: 16 MB."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,13 @@ class LatentSemantic(Predictor):
         The predictors may differ in their share of the residual only.
         """
         first = predictors[0]
+        if first._has_few(given):
+            shares, went = first._shares(space, given.is_known, tol)
+            shares = shares if places is None else shares[places]
+            few = CondensedMix(space, first.weights_key, given, places, shares)
+            return cls._made_of(
+                predictors, space, given, few, lambda each: (few.spread(each), went)
+            )
 
         def spread(values: np.ndarray) -> tuple[np.ndarray, Convergence]:
             found = first._propagated(space, given, values, tol)
@@ -180,15 +191,48 @@ class LatentSemantic(Predictor):
         mix = PropagatedMix(space, first.weights_key, given, places)
         return cls._made_of(predictors, space, given, mix, spread)
 
+    def _has_few(self, given: KnownRows) -> bool:
+        """Tell whether to solve for the shares of the known rows, which are fewer than columns."""
+        n_known, n_unknown = given.n_known, given.unknown.size
+        is_few = 0 < n_known <= given.n_dims and n_known * n_unknown <= MOST_SHARES
+        return is_few and self.solver == "direct" and n_unknown > 0
+
+    def _shares(
+        self, space: Space, is_known: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, Convergence]:
+        """Return the share of every known row (across) in every unknown one (down), kept."""
+
+        def solved() -> tuple[np.ndarray, Convergence]:
+            given = KnownRows(np.empty((is_known.size, 0)), is_known)
+            found = self._propagated(space, given, np.eye(given.n_known), TOL)
+            return found.vectors, found.convergence()
+
+        # Always as finely as for the answer itself, so that it does not matter who asks first.
+        assert tol >= TOL
+        return space.once(("shares", self.weights_key, is_known.tobytes()), solved)
+
     @classmethod
-    def shares_folds(cls, folds: Sequence[Hiding]) -> bool:
+    def shares_folds(cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding]) -> bool:
         """Tell whether one solve for all folds costs less than one for each of them.
 
         The first has a column for each hidden row, the others have the embedding's columns twice.
+        A factor takes as long for either; to sweeps, columns that begin at one row are harder.
         """
         n_hidden = sum(places.size for _, places in folds)
         n_columns = sum(2 * given.n_dims for given, _ in folds)
-        return HARDER * n_hidden <= n_columns and n_hidden <= MOST_CONDENSED
+        if predictors[0].solver != "direct" or n_hidden > min(n_columns, MOST_CONDENSED):
+            return False
+        return HARDER * n_hidden <= n_columns or predictors[0]._is_thin(space, *folds[0])
+
+    def _is_thin(self, space: Space, given: KnownRows, places: np.ndarray) -> bool:
+        """Tell whether the equations of rows that no fold shows are best factored."""
+        is_known = given.is_known.copy()
+        is_known[given.wanted(places)] = True
+        system = ("thin", self.preparation, self.min_degree, int(is_known.sum()))
+        weights = space.weights(self.weights_key)
+        return is_known.all() or space.once(
+            system, lambda: UnknownSystem(weights, is_known).is_thin()
+        )
 
     @classmethod
     def predict_folds(
@@ -200,13 +244,17 @@ class LatentSemantic(Predictor):
         for all has a column for each hidden row.
         """
         first = predictors[0]
-        if first.solver != "direct" or not cls.shares_folds(folds):
+        if not cls.shares_folds(predictors, space, folds):
             return super().predict_folds(predictors, space, folds, tol=tol)
         weights, (given, places) = space.weights(first.weights_key), folds[0]
         is_known = given.is_known.copy()
         is_known[given.wanted(places)] = True
         hidden = np.sort(np.concatenate([given.wanted(places) for given, places in folds]))
-        shared = condensed(weights, is_known, hidden, tol=tol, n_jobs=space.n_jobs)
+        n_known = int(is_known.sum())
+        if n_known <= 2 * hidden.size and n_known * (is_known.size - n_known) <= MOST_SHARES:
+            shared = condensed_from(weights, is_known, first._shares(space, is_known, tol)[0])
+        else:
+            shared = condensed(weights, is_known, hidden, tol=tol, n_jobs=space.n_jobs)
         found = []
         for given, places in folds:
             mix = CondensedMix(
@@ -291,7 +339,8 @@ class LatentSemantic(Predictor):
         """Write the unknown rows into the embedding given; no second array is made."""
         weights = space.weights(self.weights_key)
         self._refuse_cut_off(cut_off_rows(weights, given.is_known))
-        if self.residual_share is not None or self.solver != "direct":
+        plain = self.residual_share is None and self.solver == "direct"
+        if not plain or self._has_few(given):
             return super().fill(space, given, tol=tol)
         went = fill_unknown(weights, given.embedding, given.is_known, tol=tol, n_jobs=space.n_jobs)
         return Composition(PropagatedMix(space, self.weights_key, given), None, went)
