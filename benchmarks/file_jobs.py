@@ -138,6 +138,13 @@ def file_jobs(names: list[str], options: argparse.Namespace) -> dict[str, list[d
     return found
 
 
+def sizes(*, is_full: bool) -> tuple[list[str], argparse.Namespace]:
+    """Return what `make bench` runs: all jobs at full size, or the quick ones at a tenth."""
+    names = list(JOBS) if is_full else ["table", "match", "start"]
+    n_rows, n_words = (200_000, 1_000_000) if is_full else (20_000, 100_000)
+    return names, argparse.Namespace(rows=n_rows, words=n_words, repeat=1)
+
+
 def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 

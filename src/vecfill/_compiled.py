@@ -38,7 +38,7 @@ class _Compiled:
     def _numba_type_(self) -> Any:
         """What Numba asks for where compiled code calls this function."""
         self._compile()
-        return self._dispatcher._numba_type_  # noqa: SLF001
+        return self._dispatcher._numba_type_
 
     def _compile(self) -> None:
         import numba  # noqa: PLC0415 - slow to load
