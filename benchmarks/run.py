@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import default_path
+import file_jobs
 import large
 import living
 import rivals
@@ -169,6 +170,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "tree": lambda: [bench_tree(synthetic_rows(n_words * 2 // 5, 100), "synthetic rows", 2)],
         "whole": lambda: [bench_whole(*((4092, 400, 2) if is_full else (1500, 200, 3)))],
         "first_use": lambda: large.first_use(3),
+        "files": lambda: file_jobs.file_jobs(*file_jobs.sizes(is_full=is_full)),
         "growth": lambda: large.growth(is_full=is_full),
         "living": lambda: living.sizes([200_000, 1_000_000] if is_full else [20_000]),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),

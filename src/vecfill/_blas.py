@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
-import scipy.linalg  # noqa: F401  Numba's products run in its library; what is loaded is found.
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 @cache
 def _blas() -> ThreadpoolController:
+    # Numba's products run in the library of this module, and only what is loaded is found.
+    import scipy.linalg  # noqa: F401, PLC0415 - slow to load
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+
     # Finding the libraries takes milliseconds, and they stay where they are.
     return ThreadpoolController()
 

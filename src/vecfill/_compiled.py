@@ -1,32 +1,65 @@
-"""The one way in which we compile: cached on disk where a disk can be written."""
+"""The one way in which we compile: when first called, and cached on disk where one can be written.
+
+Numba takes half a second to load, and many commands call no compiled function at all. Its cache is
+beside the package, or in the user's cache folder if that cannot be written, as in an installation
+that belongs to somebody else; `NUMBA_CACHE_DIR` names another folder.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import update_wrapper
+from threading import Lock
 from typing import Any, TypeVar, cast
-
-import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LOCK = Lock()
 
-def _compile(function: F, **options: Any) -> F:
-    # The shape checks of the tests wrap every function, and Numba can read only the function.
-    plain = inspect.unwrap(function)
-    try:
-        return cast(F, numba.njit(nogil=True, cache=True, **options)(plain))
-    except RuntimeError:
-        return cast(F, numba.njit(nogil=True, **options)(plain))
+
+class _Compiled:
+    """A function that Numba compiles when it is first called, from Python or from compiled code."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        # The shape checks of the tests wrap every function, and Numba can read only the function.
+        plain = inspect.unwrap(function)
+        update_wrapper(self, plain)
+        self._plain = plain
+        self._options = options
+        self._dispatcher: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._dispatcher is None:
+            self._compile()
+        return self._dispatcher(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for where compiled code calls this function."""
+        self._compile()
+        return self._dispatcher._numba_type_
+
+    def _compile(self) -> None:
+        import numba  # noqa: PLC0415 - slow to load
+
+        # One dispatcher for all threads, or each would compile the function for itself.
+        with _LOCK:
+            if self._dispatcher is not None:
+                return
+            try:
+                self._dispatcher = numba.njit(nogil=True, cache=True, **self._options)(self._plain)
+            except RuntimeError:  # Numba found no folder to cache in.
+                self._dispatcher = numba.njit(nogil=True, **self._options)(self._plain)
 
 
 def compiled(function: F) -> F:
     """Compile `function` by Numba: no lock held, bits as written, cached on disk if that works.
 
-    Fast-math is off, so that a sum has the same bits wherever the function is inlined. Numba
-    refuses at import time when it finds no folder to cache in; then we compile anew each time.
+    Fast-math is off, so that a sum has the same bits wherever the function is inlined. Where Numba
+    finds no folder to cache in, the function is compiled anew in each process.
     """
-    return _compile(function)
+    return cast(F, _Compiled(function, {}))
 
 
 def compiled_in_any_order(function: F) -> F:
@@ -35,4 +68,4 @@ def compiled_in_any_order(function: F) -> F:
     For long sums whose last bits decide nothing: a Gram matrix, or a distance that is computed
     again. One function compiled once still gives the same bits for any number of threads.
     """
-    return _compile(function, fastmath={"reassoc", "contract", "nsz"})
+    return cast(F, _Compiled(function, {"fastmath": {"reassoc", "contract", "nsz"}}))

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import difflib
 import numbers
+import sys
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse
-from sklearn.utils import check_array
 
 from vecfill._types import KnownMask
 from vecfill.errors import DtypeError, InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def is_sparse(values: Any) -> bool:
+    """Tell whether something is a SciPy sparse matrix or array, without loading SciPy.
+
+    Examples
+    --------
+    >>> is_sparse(np.eye(2))
+    False
+    """
+    # Nobody can pass a sparse matrix before its module is loaded, and many commands never do.
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(values)
 
 
 def known_rows(Y: ArrayLike) -> KnownMask:
@@ -67,11 +82,11 @@ def _numeric(values: Any, name: str) -> Any:
 
 
 def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None:
-    values = rows.data if issparse(rows) else rows
+    values = rows.data if is_sparse(rows) else rows
     is_bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not is_bad.any():
         return
-    if issparse(rows):
+    if is_sparse(rows):
         place = int(np.flatnonzero(is_bad)[0])
         row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
         column, value = int(rows.indices[place]), values[place]
@@ -93,12 +108,15 @@ def sound_csr(X: Any, name: str) -> csr_array:
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> matrix = csr_array(np.eye(2))
     >>> matrix.indices[0] = 9
     >>> sound_csr(matrix, "X")
     Traceback (most recent call last):
     vecfill.errors.InputError: X is a damaged sparse matrix: indices must be < 2. ...
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     try:
         if X.format in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
@@ -141,7 +159,9 @@ def domain_rows(X: Any) -> np.ndarray | csr_array:
     array([[1., 2.],
            [3., 4.]])
     """
-    if issparse(X):
+    if is_sparse(X):
+        from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
         rows = csr_array(_numeric(sound_csr(X, "X"), "X"), copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
@@ -149,6 +169,8 @@ def domain_rows(X: Any) -> np.ndarray | csr_array:
         return rows
     refuse_masked(X, "X")
     dense = _numeric(np.asarray(X), "X")
+    from sklearn.utils import check_array  # noqa: PLC0415 - slow to load
+
     try:
         check_array(dense, dtype=None, ensure_all_finite=False)
     except ValueError as error:
@@ -168,7 +190,7 @@ def embedding_rows(Y: Any) -> np.ndarray:
     >>> embedding_rows([[1, 2]])
     array([[1., 2.]])
     """
-    if issparse(Y):
+    if is_sparse(Y):
         raise InputError("Y is sparse, and a zero is not a missing value. Pass Y.toarray().")
     refuse_masked(Y, "Y")
     vectors = _numeric(np.asarray(Y), "Y")
@@ -229,7 +251,7 @@ def square_distances(X: np.ndarray | csr_array) -> np.ndarray:
     >>> square_distances(np.array([[0.0, 1.0], [1.0, 0.0]])).shape
     (2, 2)
     """
-    if issparse(X):
+    if is_sparse(X):
         raise InputError(
             "Sparse data is not supported for a precomputed matrix of distances. Pass X.toarray()."
         )

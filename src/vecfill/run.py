@@ -21,6 +21,7 @@ from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
+from vecfill.model.stack import Stack
 from vecfill.requests import Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
@@ -95,6 +96,7 @@ def impute_aligned(
     _refuse_one_method(alignment, asked, how)
     space = _space(alignment, _degrees(asked, how.method), n_jobs)
     decision = _decided(space, alignment, asked, how, progress)
+    _forget_others(space, decision.predictor)
     progress("Imputing", 0, 2)
     model = _fitted(decision, space, alignment)
     progress("Learning confidence", 1, 2)
@@ -197,6 +199,22 @@ def refuse_without_signal(choice: Choice | None, how: Method) -> None:
     """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
     if choice is not None and not choice.has_signal and not how.force:
         raise NoSignalError(_no_signal(choice))
+
+
+def _forget_others(space: Space, predictor: Predictor | None) -> None:
+    """Free what was computed for predictors that were not chosen."""
+    if isinstance(space, SourcesSpace) and isinstance(predictor, Fused):
+        chosen = space.of_variants(predictor.variants)
+        for member, own in zip(chosen.members, predictor.members, strict=True):
+            _forget_others(member.space, own)
+    elif predictor is not None:
+        space.keep_only(_preparations_of(predictor))
+
+
+def _preparations_of(predictor: Predictor) -> set[str]:
+    if isinstance(predictor, Stack):
+        return set().union(*(_preparations_of(each) for each in predictor.members))
+    return {getattr(predictor, "preparation", "as_given")}
 
 
 def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:

@@ -358,3 +358,22 @@ def test_a_square_table_of_features_is_noted():
 def test_a_record_batch_is_a_table():
     columns = {"name": ["a", "b"], "x": [1.0, 2.0]}
     assert_same(as_domain(pa.record_batch(columns)), as_domain(pa.table(columns)))
+
+
+def test_a_large_table_is_kept_in_32_bits_where_they_suffice(monkeypatch):
+    monkeypatch.setattr(features, "LARGE", 6)
+    values = np.random.default_rng(0).normal(size=(4, 2))
+    table = {"name": list("abcd"), "x": values[:, 0], "y": values[:, 1]}
+    domain = as_domain(pa.table(table))
+    assert domain.vectors.dtype == np.float32
+    assert np.array_equal(domain.vectors, values.astype(np.float32))
+    # Far from zero, or out of range, 32 bits would lose what tells the rows apart.
+    for other in (1e9 + values[:, 1], 1e-300 * values[:, 1], 1e300 * values[:, 1]):
+        wide = as_domain(pa.table({**table, "y": other})).vectors
+        assert wide.dtype == np.float64
+        assert np.array_equal(wide[:, 1], other)
+
+
+def test_a_small_table_stays_in_64_bits():
+    table = pa.table({"name": ["a", "b"], "x": [0.1, 0.2]})
+    assert as_domain(table).vectors.dtype == np.float64

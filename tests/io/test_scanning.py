@@ -17,6 +17,7 @@ from vecfill.errors import FormatError, VecfillError
 from vecfill.io import Scan, append_rows
 from vecfill.io.numbers import POWERS, check_rows, parse_rows
 from vecfill.io.sources import Source
+from vecfill.io.word2vec_binary import scan_few_rows, scan_rows
 
 SUFFIXES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv"]
 
@@ -173,3 +174,30 @@ def test_one_pass_and_one_copy_are_all_that_enriching_reads(save, tmp_path, monk
     added = Embedding(["new"], np.ones((1, 7)))
     append_rows(path, tmp_path / "new.vec", added, expected_sha256=inputs.sha256)
     assert len(opened) == 4  # each pass looks at the head first, and then reads the file once
+
+
+numbers_of_words = st.sampled_from(
+    [b"\0\0\x80\x3f", b"\0\0\x80\x7f", b"\0\0\xc0\x7f", b"abcd", b"    ", b"\n\n\n\n"]
+)
+pieces_of_rows = st.one_of(
+    st.tuples(
+        st.sampled_from([b"cat ", b"\ndog ", b"\n\nx ", b" ", b"\n ", b"\t ", b"\xff "])
+    ).flatmap(lambda word: numbers_of_words.map(lambda vector: word[0] + vector)),
+    st.binary(max_size=6),
+    st.just(b"y" * 65_536),
+)
+
+
+@given(st.lists(pieces_of_rows, max_size=6), st.integers(1, 2), st.integers(1, 4))
+def test_a_small_file_is_scanned_as_a_large_one_is(pieces, n_dims, n_lines):
+    content = b"".join(pieces)
+    buffer = np.frombuffer(content + b"\0" * 8, np.uint8).copy()
+    views = [np.frombuffer(buffer, np.int32, (len(buffer) - at) // 4, at) for at in range(4)]
+
+    def scanned(scan):
+        places = np.zeros((3, n_lines), np.int64)
+        is_finite = np.zeros(n_lines, np.bool_)
+        told = scan(buffer, len(content), *views, n_dims, *places, is_finite)
+        return tuple(told), places[:, : told[0]].tolist(), is_finite[: told[0]].tolist()
+
+    assert scanned(scan_few_rows) == scanned(scan_rows)

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vecfill.errors import FormatError, InputError, VecfillError
-from vecfill.io import tables
+from vecfill.inputs.domain import as_domain
+from vecfill.io import plain_tables, tables
 from vecfill.io.tables import read_pairs, read_table
 
 plain_cells = st.text(string.ascii_letters + string.digits + " é.-'", min_size=1, max_size=6)
@@ -64,11 +65,74 @@ def test_whatever_a_csv_writer_writes_is_read_back_cell_by_cell(rows):
 def test_the_fast_and_the_careful_reader_agree(rows, line_end):
     data = as_csv(rows, lineterminator=line_end).encode()
     path = Path("table.csv")
-    fast = tables._plain_table(path, data, None, True)
+    fast = plain_tables.plain_table(data, ",", header=True, texts=None)
     careful = tables._careful_table(path, data, "utf-8", None, True)
     assert fast is not None
     assert rows_of(fast) == rows_of(careful)
     assert fast.column_names == careful.column_names
+
+
+def read_or_refused(path):
+    try:
+        domain = as_domain(path)
+    except VecfillError as error:
+        return str(error)
+    values = domain.vectors.tobytes()
+    return domain.entities, domain.columns, domain.notes, domain.vectors.dtype, values
+
+
+# fmt: off
+ODD_NUMBERS = (
+    "1", "2.5", "-0", " 7", "8 ", "\t9", "1e5", "1e999", "inf", "-inf", "nan", "-nan", "NaN",
+    "NA", "", " ", "+1", "0x10", "1,5", "1_0", "1.", ".5", "true", "False", "2020-01-02", "x",
+    "é", '"3"', "5%", "1e-320", "123456789.25", "None", " NA ", "٣", "\x00", "1e", "--1",
+)
+# fmt: on
+odd_numbers = st.sampled_from(ODD_NUMBERS)
+mostly_numbers = st.one_of(st.just("1"), st.just("2"), st.floats(width=32).map(str), odd_numbers)
+
+
+@settings(max_examples=600)
+@given(
+    st.lists(st.lists(mostly_numbers, min_size=2, max_size=3), min_size=1, max_size=8),
+    st.sampled_from(["\n", "\r\n", "\r", "\n\n"]),
+    st.sampled_from([",", "\t", ";"]),
+)
+def test_numbers_parsed_while_reading_are_those_parsed_from_text(rows, line_end, mark):
+    lines = [mark.join(["name", "a", "b"])]
+    lines += [mark.join([f"row{number}", *row]) for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "table.txt"
+        path.write_bytes(line_end.join(lines).encode())
+        small = read_or_refused(path)
+        patch.setattr(plain_tables, "LARGE", 0)
+        patch.setattr(plain_tables, "_SAMPLE", 20)
+        assert read_or_refused(path) == small
+
+
+@pytest.mark.parametrize("line", [3, 40])
+def test_a_bad_cell_in_a_large_file_is_refused_as_in_a_small_one(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(plain_tables, "LARGE", 0)
+    rows = [f"row{number},{number},{number / 8}\n" for number in range(50)]
+    rows[line] = "odd,1,what\n"
+    path = tmp_path / "table.csv"
+    path.write_text("name,a,b\n" + "".join(rows))
+    with pytest.raises(InputError, match=rf"column 'b', entity 'odd' \(row {line + 1}\): 'what'"):
+        as_domain(path)
+    rows[line] = "odd,1\n"
+    path.write_text("name,a,b\n" + "".join(rows))
+    with pytest.raises(FormatError, match=f"line {line + 2}: 2 cells, but the first line has 3"):
+        as_domain(path)
+
+
+def test_columns_that_are_no_numbers_to_the_user_stay_text_in_a_large_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(plain_tables, "LARGE", 0)
+    path = tmp_path / "table.csv"
+    path.write_text("name,code,mass,id\n1e5,07,1,a\nNA,08,2,b\n3.0,07,4,c\n")
+    domain = as_domain(path, categorical=["code"], ignore=["id"])
+    assert domain.entities == ("1e5", "NA", "3.0")
+    assert domain.columns == ("code=07", "code=08", "mass")
+    assert as_domain(path, key="mass", ignore=["id"]).entities == ("1", "2", "4")
 
 
 @settings(max_examples=400)

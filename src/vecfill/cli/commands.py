@@ -173,7 +173,7 @@ def match_command(
         check_targets([output], inputs, overwrite=overwrite)
     with console.Progress() as progress:
         found = read_inputs(embedding, table, reading, names_only=True, progress=progress).matches
-    text = console.as_csv(found.rows())
+    text = console.as_csv(found.rows()) if output is not None else b""
     if output is not None and str(output) != "-":
         with atomic_output(output, overwrite=overwrite) as file:
             file.write(text)

@@ -31,6 +31,8 @@ def plain(text: str) -> str:
     from vecfill.embedding import printable
 
     shown = printable(text) if not text.isascii() else text
+    if shown.replace("\n", "").isprintable():
+        return shown
     return "".join(
         char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in shown
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +15,7 @@ import pyarrow.compute as pc
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
 from vecfill.inputs.frames import Cells
-
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "<NA>")
-"""How a cell of text says that its value is missing."""
+from vecfill.io.plain_tables import MISSING, text_array
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
 _DECORATED = re.compile(
@@ -43,6 +43,25 @@ class Numbers:
     name: str
     values: np.ndarray
 
+    @cached_property
+    def is_missing(self) -> np.ndarray:
+        """Which values are missing."""
+        return np.isnan(self.values)
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """The values that are not missing."""
+        return self.values[~self.is_missing] if self.is_missing.any() else self.values
+
+    @cached_property
+    def mean_and_spread(self) -> tuple[float, float]:
+        """Mean and standard deviation, also of values whose squares would overflow or vanish."""
+        largest = float(np.abs(self.present).max())
+        if largest == 0:
+            return 0.0, 0.0
+        scaled = self.present / largest
+        return float(scaled.mean() * largest), float(scaled.std() * largest)
+
 
 @dataclass(frozen=True)
 class Categories:
@@ -59,6 +78,11 @@ class Categories:
     labels: tuple[str, ...]
     is_asked: bool = field(default=False, repr=False)
     """Whether the user, or the table's own type, says that it holds categories."""
+
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Which rows are in no category."""
+        return self.codes < 0
 
 
 def read_column(
@@ -96,8 +120,7 @@ def read_column(
         return _from_text(name, cells.cast(pa.large_string()), entities, is_category)
     if pa.types.is_decimal(kind):
         cells = cells.cast(pa.float64())
-    numbers = cells.to_numpy().astype(np.float64)
-    return Numbers(name, _finite(name, numbers, entities))
+    return Numbers(name, _finite(name, _as_floats(cells), entities))
 
 
 def read_objects(
@@ -175,15 +198,12 @@ def _from_text(
         # The common case first, at full speed: every cell is a number.
         numbers = _cast(cells)
         if numbers is None:
-            cells = pc.utf8_trim_whitespace(cells)
-            missing = pc.is_in(cells, value_set=pa.array(MISSING, pa.large_string()))
-            cells = pc.if_else(missing, pa.scalar(None, pa.large_string()), cells)
+            cells = _trimmed(cells)
             numbers = _cast(cells)
         if numbers is not None:
             return Numbers(name, _finite(name, numbers, entities))
-    cells = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(cells, value_set=pa.array(MISSING, pa.large_string()))
-    cells = pc.if_else(missing, pa.scalar(None, pa.large_string()), cells)
+    else:
+        cells = _trimmed(cells)
     counted = pc.value_counts(cells)
     times = {
         label: count
@@ -198,16 +218,51 @@ def _from_text(
             return Numbers(name, truth.to_numpy())
         _refuse_what_was_meant_otherwise(name, times, cells, entities)
     labels = tuple(sorted(times))
-    codes = pc.index_in(cells, value_set=pa.array(labels, pa.large_string()))
-    codes = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
-    return Categories(name, codes, labels, is_asked=is_category)
+    codes = pc.index_in(cells, value_set=text_array(labels).cast(pa.large_string()))
+    found = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
+    return Categories(name, found, labels, is_asked=is_category)
+
+
+def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return cells without spaces around them, null where they say that a value is missing."""
+    cells = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(cells, value_set=text_array(MISSING).cast(pa.large_string()))
+    return pc.if_else(missing, pa.nulls(1, pa.large_string())[0], cells)
 
 
 def _cast(cells: pa.ChunkedArray) -> np.ndarray | None:
     try:
-        return cells.cast(pa.float64()).to_numpy()
+        return _as_floats(cells.cast(pa.float64()))
     except pa.ArrowException:
         return None
+
+
+def _as_floats(cells: pa.ChunkedArray) -> np.ndarray:
+    """Return numbers as float64, NaN where they are null."""
+    if not pa.types.is_float64(cells.type):
+        return cells.to_numpy().astype(np.float64)
+    return _as_numpy(cells, np.dtype(np.float64), np.nan)
+
+
+def _as_numpy(cells: pa.ChunkedArray, dtype: np.dtype[Any], missing: float) -> np.ndarray:
+    """Return numbers of a type that NumPy has too, and `missing` where they are null.
+
+    Arrow's own `to_numpy` and `fill_null` load pandas if it is there, which takes longer than to
+    read a small table.
+    """
+    values = np.empty(len(cells), dtype)
+    start = 0
+    for chunk in cells.chunks:
+        stop = start + len(chunk)
+        validity, numbers = chunk.buffers()
+        place = slice(chunk.offset, chunk.offset + len(chunk))
+        if len(chunk):
+            values[start:stop] = np.frombuffer(numbers, dtype)[place]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+            values[start:stop][bits[place] == 0] = missing
+        start = stop
+    return values
 
 
 def _finite(name: str, numbers: np.ndarray, entities: Sequence[str]) -> np.ndarray:

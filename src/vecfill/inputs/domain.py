@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import issparse
 
+from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.features import features_of_frame
 from vecfill.inputs.frames import Frame, frame_of, keyed
-from vecfill.inputs.graphs import domain_of_edges, nodes_of_edges
-from vecfill.inputs.matrices import distances_of_matrix, features_of_array, features_of_mapping
 from vecfill.inputs.objects import embedding_of_object
 from vecfill.inputs.prepared import Domain
 from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Reading, takes
@@ -74,7 +72,18 @@ _ALL_BUT_KIND = tuple(name for name in DOMAIN_OPTIONS if name != "kind")
 def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
     if not isinstance(source, str | os.PathLike):
         reading.refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
-    return {name: getattr(reading, name) for name in TEXT_OPTIONS}
+    options: dict[str, Any] = {name: getattr(reading, name) for name in TEXT_OPTIONS}
+    if reading.kind == "features":
+        options["texts"] = _columns_of_text(reading)
+    return options
+
+
+def _columns_of_text(reading: Reading) -> set[str]:
+    """Return the columns that are not for numbers even if they hold digits alone."""
+    named = (reading.categorical, reading.ignore)
+    lists = ((each,) if isinstance(each, str) else tuple(each) for each in named)
+    found = {name for each in lists for name in each}
+    return found if reading.key is None else found | {reading.key}
 
 
 def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
@@ -102,12 +111,23 @@ def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Dom
 
 
 def _domain_of_edges(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
+    from vecfill.inputs.graphs import (  # noqa: PLC0415 - slow to load
+        domain_of_edges,
+        nodes_of_edges,
+    )
+
     if names_only:
         return nodes_of_edges(frame, columns=reading.edge_columns)
     return domain_of_edges(frame, columns=reading.edge_columns, n_dims=reading.n_dims)
 
 
 def _domain_of_rows(source: Any, reading: Reading) -> Domain:
+    from vecfill.inputs.matrices import (  # noqa: PLC0415 - slow to load
+        distances_of_matrix,
+        features_of_array,
+        features_of_mapping,
+    )
+
     vectors, row_names = _vectors_and_names(source, reading.row_names, reading.kind)
     used = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
     reading.refuse_unused(used, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
@@ -149,7 +169,7 @@ def _vectors_and_names(
         if kind != "features":
             raise InputError(f"kind={kind!r} needs a square matrix; pass a table, not a mapping.")
         return source, None
-    if isinstance(source, np.ndarray | list | tuple) or issparse(source):
+    if isinstance(source, np.ndarray | list | tuple) or is_sparse(source):
         if names is None:
             raise InputError(
                 f"{_described(source)} has no entity names. Pass names=, one for each row."
@@ -166,6 +186,8 @@ def _described(source: object) -> str:
 
 
 def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: str) -> Domain:
+    from vecfill.inputs.matrices import distances_of_matrix  # noqa: PLC0415 - slow to load
+
     advice = f"A matrix of {kind} holds numbers only."
     columns = [
         read_numbers(frame.label, name, cells, entities, advice=advice)

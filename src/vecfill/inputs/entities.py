@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from vecfill.errors import InputError
 
@@ -19,6 +20,25 @@ def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         raise InputError(f"{where}: one string, {names!r}. Pass a list of names.")
+    listed_names = list(names)
+    # Millions of names are text as a rule; whatever else they are is found one by one.
+    stripped = [name.strip() for name in listed_names] if _are_texts(listed_names) else [""]
+    if not all(stripped):
+        stripped = _stripped_one_by_one(listed_names, where)
+    if len(set(stripped)) < len(stripped):
+        doubled = [name for name, count in Counter(stripped).items() if count > 1]
+        raise InputError(
+            f"{where}: entity {listed(doubled)} present more than once (spaces around a name do "
+            "not count). Keep one row of each, or join them first."
+        )
+    return tuple(stripped)
+
+
+def _are_texts(names: list[Any]) -> bool:
+    return set(map(type, names)) <= {str}
+
+
+def _stripped_one_by_one(names: list[Any], where: str) -> list[str]:
     stripped: list[str] = []
     for row, name in enumerate(names, start=1):
         if is_missing(name):
@@ -34,13 +54,7 @@ def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
         if not text:
             raise InputError(f"{where}, row {row}: the entity name is empty. Every row needs one.")
         stripped.append(text)
-    if len(set(stripped)) < len(stripped):
-        doubled = [name for name, count in Counter(stripped).items() if count > 1]
-        raise InputError(
-            f"{where}: entity {listed(doubled)} present more than once (spaces around a name do "
-            "not count). Keep one row of each, or join them first."
-        )
-    return tuple(stripped)
+    return stripped
 
 
 def is_missing(value: object) -> bool:

@@ -25,6 +25,12 @@ from vecfill.inputs.prepared import Domain
 _MAX_BYTES = 1 << 34
 _SCALE_GAP = 1e6
 
+LARGE = 4_000_000
+"""Entries from which a domain is kept in 32 bits, where they suffice."""
+
+_LOST_OF_SPREAD = 1e-6
+"""What rounding to 32 bits may change in a column of a large table, as a share of its spread."""
+
 
 @dataclass
 class _Findings:
@@ -158,7 +164,11 @@ def features_of_columns(
         _note_scales([column for _, column in blocks], notes)
     names = [name for block, _ in blocks for name in block]
     _refuse_too_large(len(entities), len(names), blocks, label)
-    vectors = np.zeros((len(entities), len(names)))
+    is_large = len(entities) * len(names) >= LARGE
+    dtype = (
+        np.float32 if is_large and all(_fits_32_bits(each) for _, each in blocks) else np.float64
+    )
+    vectors = np.zeros((len(entities), len(names)), dtype)
     later: list[LaterColumn] = []
     start = 0
     for block, column in blocks:
@@ -186,11 +196,10 @@ def _names_of(
     column: Numbers | Categories, few: Compact | None, found: _Findings
 ) -> list[str] | None:
     """Return the names of the dense columns that a column becomes; None if it says nothing."""
-    is_gap = _is_missing(column)
+    is_gap = column.is_missing
     n_missing = int(is_gap.sum())
     if isinstance(column, Numbers):
-        present = column.values[~is_gap]
-        if present.min() == present.max():
+        if column.present.min() == column.present.max():
             found.constant.append(column.name)
             return None
         if n_missing:
@@ -212,8 +221,8 @@ def _with_values(
     columns: Sequence[Numbers | Categories], found: _Findings, label: str
 ) -> list[Numbers | Categories]:
     """Return the columns that are not wholly missing."""
-    found.empty.extend(column.name for column in columns if _is_missing(column).all())
-    kept = [column for column in columns if not _is_missing(column).all()]
+    kept = [column for column in columns if not column.is_missing.all()]
+    found.empty.extend(column.name for column in columns if column.is_missing.all())
     if not kept:
         raise InputError(
             f"{label}: no column has any value, or all are left out. Entities need features."
@@ -227,7 +236,7 @@ def _refuse_gaps(
     """Refuse rows of which nothing is known, and tables of which over half is not."""
     n_missing_of_row = np.zeros(len(entities), dtype=np.int64)
     for column in columns:
-        n_missing_of_row += _is_missing(column)
+        n_missing_of_row += column.is_missing
     empty = np.flatnonzero(n_missing_of_row == len(columns))
     if len(empty):
         raise InputError(
@@ -243,27 +252,23 @@ def _refuse_gaps(
         )
 
 
-def _is_missing(column: Numbers | Categories) -> np.ndarray:
-    return column.codes < 0 if isinstance(column, Categories) else np.isnan(column.values)
-
-
-def _mean_and_spread(values: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation, also of values whose squares would overflow or vanish."""
-    largest = float(np.abs(values).max())
-    if largest == 0:
-        return 0.0, 0.0
-    scaled = values / largest
-    return float(scaled.mean() * largest), float(scaled.std() * largest)
+def _fits_32_bits(column: Numbers | Categories) -> bool:
+    """Tell whether rounding to 32 bits leaves a column what it is, also far from zero."""
+    if isinstance(column, Categories):
+        return True
+    values = column.present
+    with np.errstate(over="ignore"):
+        lost = float(np.abs(values.astype(np.float32) - values).max())
+    return lost <= _LOST_OF_SPREAD * column.mean_and_spread[1]
 
 
 def _write_numbers(part: np.ndarray, column: Numbers, standardize: bool) -> NumberColumn:
-    missing = np.isnan(column.values)
-    mean, spread = _mean_and_spread(column.values[~missing])
+    mean, spread = column.mean_and_spread
     largest = None
     if standardize:
-        largest = float(np.abs(np.where(missing, mean, column.values)).max())
+        largest = float(np.abs(np.where(column.is_missing, mean, column.values)).max())
     later = NumberColumn(column.name, mean, spread, largest, part.shape[1] > 1)
-    part[:] = later.filled(column.values)[0]
+    part[:] = later.filled(column.values)
     return later
 
 
@@ -278,9 +283,7 @@ def _write_categories(part: np.ndarray, column: Categories, weight: float) -> Ca
 
 def _note_scales(columns: Sequence[Numbers | Categories], notes: list[str]) -> None:
     spreads = {
-        column.name: _mean_and_spread(column.values[~np.isnan(column.values)])[1]
-        for column in columns
-        if isinstance(column, Numbers)
+        column.name: column.mean_and_spread[1] for column in columns if isinstance(column, Numbers)
     }
     if len(spreads) < 2:
         return

@@ -6,24 +6,19 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.counts import is_column, read_counts
-from vecfill.inputs.describing import described, needs_vocabulary
 from vecfill.inputs.domain import Domain, as_domain
-from vecfill.inputs.encoders import load_encoder
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
-from vecfill.inputs.names_cache import names_cache_of
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
 from vecfill.inputs.sources import are_sources, is_late, read_sources
-from vecfill.inputs.text import split_texts
 from vecfill.inputs.unreliable import without_unreliable
-from vecfill.inputs.vocabulary import VocabularySample
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -31,6 +26,9 @@ from vecfill.io.reading import about_odd, about_repeats
 from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, Reading
+
+if TYPE_CHECKING:
+    from vecfill.inputs.vocabulary import VocabularySample
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -99,8 +97,7 @@ def read_inputs(
         forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
         taken: set[str] = set()
         candidates, sample = _Candidates(), RankSample()
-        is_wanted = fuses and needs_vocabulary(domain, reading.name_mode)
-        whole = VocabularySample(domain.entities) if is_wanted else None
+        whole = _vocabulary_sample(domain, reading) if fuses else None
         for batch in scan:
             first, places = (
                 batch.first_row,
@@ -118,11 +115,8 @@ def read_inputs(
     )
     known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
     rows = {word: candidates.rows[word] for word in known.words}
-    words = None if whole is None else whole.embedding()
     if fuses:
-        mode = reading.name_mode
-        cache = names_cache_of(Path(embedding), is_asked=mode is not None)
-        domain = described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
+        domain = _described(domain, whole, matches, Path(embedding), reading.name_mode, progress)
     return Inputs(
         domain,
         matches,
@@ -135,6 +129,32 @@ def read_inputs(
         sample.means(n_words=matches.n_words),
         counts,
     )
+
+
+def _vocabulary_sample(domain: Domain, reading: Reading) -> VocabularySample | None:
+    """Return what gathers the words of the file, if anything needs them."""
+    from vecfill.inputs.describing import needs_vocabulary  # noqa: PLC0415 - slow to load
+    from vecfill.inputs.vocabulary import VocabularySample  # noqa: PLC0415
+
+    is_wanted = needs_vocabulary(domain, reading.name_mode)
+    return VocabularySample(domain.entities) if is_wanted else None
+
+
+def _described(
+    domain: Domain,
+    whole: VocabularySample | None,
+    matches: MatchReport,
+    embedding: Path,
+    mode: str | None,
+    progress: Progress | None,
+) -> Domain:
+    """Return the domain with what words and vectors of the whole file tell about it."""
+    from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
+    from vecfill.inputs.names_cache import names_cache_of  # noqa: PLC0415
+
+    words = None if whole is None else whole.embedding()
+    cache = names_cache_of(embedding, is_asked=mode is not None)
+    return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
 
 
 def _scan(embedding: PathOrName, table: Any, reading: Reading) -> Scan:
@@ -260,6 +280,8 @@ def _split(table: Any, reading: Reading) -> dict[str, Any]:
     rest: Reading | None = reading
     texts: dict[str, Any] = {}
     if reading.text:
+        from vecfill.inputs.text import split_texts  # noqa: PLC0415 - slow to load
+
         texts, rest = split_texts(table, reading, reading.text, encoder=_encoder(reading.encoder))
     found: dict[str, Any] = {}
     if rest is not None:
@@ -280,6 +302,8 @@ def _joined(*groups: Mapping[str, Any]) -> dict[str, Any]:
 
 def _encoder(encoder: Any) -> Any:
     """Return the encoder, read from its folder if that is what was given."""
+    from vecfill.inputs.encoders import load_encoder  # noqa: PLC0415 - slow to load
+
     return load_encoder(encoder) if isinstance(encoder, str | os.PathLike) else encoder
 
 

@@ -91,7 +91,7 @@ def affixed(folded_words: Sequence[str]) -> list[int]:
     places = [
         place
         for place, word in enumerate(folded_words)
-        if word.rpartition("_")[2] in _LAST_TOKENS or word[:4] == "the_"
+        if "_" in word and (word.rpartition("_")[2] in _LAST_TOKENS or word[:4] == "the_")
     ]
     if "'" in "".join(folded_words):
         places += [place for place, word in enumerate(folded_words) if "'" in word]
@@ -109,6 +109,8 @@ def core(folded_word: str) -> str:
     >>> core("the_coca_cola_co"), core("mcdonald's"), core("group_holdings")
     ('cocacola', 'mcdonald', 'group')
     """
+    if "_" not in folded_word and "'" not in folded_word:
+        return folded_word  # most words, and nothing to take away
     word = folded_word
     if word.endswith("_s_a"):
         word = word[:-4] + "_sa"

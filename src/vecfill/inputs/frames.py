@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TypeAlias
@@ -43,9 +43,16 @@ class Frame:
 
 
 def frame_of(
-    source: object, *, encoding: str = "utf-8", separator: str | None = None, header: bool = True
+    source: object,
+    *,
+    encoding: str = "utf-8",
+    separator: str | None = None,
+    header: bool = True,
+    texts: Collection[str] | None = None,
 ) -> Frame | None:
     """Return the columns of a path, or of a pandas, polars or Arrow table; None if it is neither.
+
+    The options are those of `vecfill.io.tables.read_table`.
 
     Examples
     --------
@@ -53,7 +60,9 @@ def frame_of(
     True
     """
     if isinstance(source, str | PathLike):
-        table = read_table(source, encoding=encoding, separator=separator, header=header)
+        table = read_table(
+            source, encoding=encoding, separator=separator, header=header, texts=texts
+        )
         return _from_arrow(table, str(source))
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])

@@ -48,9 +48,11 @@ class NumberColumn:
         """Return the numbers of new cells."""
         advice = "It held numbers when the model was fitted."
         values = read_numbers(label, self.name, cells, entities, advice=advice)
-        return self.filled(values)
+        why = f"{self.name} is missing, which no fitted entity lacked"
+        is_unusual = np.isnan(values) & (not self.marks_missing)
+        return self.filled(values), [why if each else "" for each in is_unusual.tolist()]
 
-    def filled(self, values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    def filled(self, values: np.ndarray) -> np.ndarray:
         """Return numbers, NaN where they are missing, as columns of the domain."""
         missing = np.isnan(values)
         found = np.where(missing, self.mean, values)
@@ -58,12 +60,7 @@ class NumberColumn:
         if self.largest is not None:
             found = (found / self.largest - self.mean / self.largest) / (spread / self.largest)
             spread = 1.0
-        block = found[:, None]
-        if self.marks_missing:
-            block = np.column_stack([found, missing * spread])
-            return block, [""] * len(values)
-        why = f"{self.name} is missing, which no fitted entity lacked"
-        return block, [why if each else "" for each in missing.tolist()]
+        return np.column_stack([found, missing * spread]) if self.marks_missing else found[:, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
 
+from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.columns import MISSING, read_numbers
 from vecfill.inputs.entities import is_missing, listed, unique_entities
@@ -86,11 +86,11 @@ def facts_of(
         return Facts(tuple(table.words), {}, "the embedding", table.vectors)
     if isinstance(table, Mapping):
         return _facts_of_mapping(table)
-    if isinstance(table, np.ndarray | list | tuple) or issparse(table):
+    if isinstance(table, np.ndarray | list | tuple) or is_sparse(table):
         if names is None:
             raise InputError("an array has no entity names. Pass names=, one for each row.")
         entities = unique_entities(names, where="names")
-        matrix: Any = table if issparse(table) else np.asarray(table)
+        matrix: Any = table if is_sparse(table) else np.asarray(table)
         if matrix.ndim != 2 or matrix.shape[0] != len(entities):
             raise InputError(
                 f"the array has the shape {matrix.shape} for {len(entities)} names. Pass one row "
@@ -166,7 +166,7 @@ class ColumnsReader:
     def _cells(self, facts: Facts) -> dict[str, Cells]:
         if facts.matrix is None:
             return facts.columns
-        matrix = facts.matrix.toarray() if issparse(facts.matrix) else facts.matrix
+        matrix = facts.matrix.toarray() if is_sparse(facts.matrix) else facts.matrix
         wanted = [int(each.name) if each.name.isdigit() else np.inf for each in self.columns]
         if matrix.shape[1] <= max(wanted):
             raise InputError(
@@ -225,19 +225,21 @@ class ArrayReader:
         return LaterRows(facts.entities, rows, ((),) * len(facts.entities))
 
     def _checked(self, matrix: Any, entities: Sequence[str]) -> Any:
-        values = matrix.data if issparse(matrix) else np.asarray(matrix)
+        values = matrix.data if is_sparse(matrix) else np.asarray(matrix)
         if values.dtype.kind not in "fiub":
             raise InputError(f"the vectors are of type {values.dtype}. Pass real numbers.")
         if not np.isfinite(values).all():
-            dense = matrix.toarray() if issparse(matrix) else values
+            dense = matrix.toarray() if is_sparse(matrix) else values
             row = int((~np.isfinite(dense)).any(axis=1).argmax())
             raise InputError(
                 f"the vector of {entities[row]!r} has numbers that are missing or infinite. "
                 "Correct them, or leave the entity out."
             )
         if not self.is_sparse:
-            dense = matrix.toarray() if issparse(matrix) else values
+            dense = matrix.toarray() if is_sparse(matrix) else values
             return np.ascontiguousarray(dense.astype(self.dtype)[:, self.used])
+        from scipy.sparse import csr_array, diags_array  # noqa: PLC0415 - slow to load
+
         found = csr_array(matrix, dtype=self.dtype)
         if self.factors is not None:
             found = csr_array(found @ diags_array(self.factors)).astype(self.dtype)
@@ -329,7 +331,7 @@ class KeptSource:
         >>> kept.out_of_range(np.array([[12.0], [99.0]]))
         ['', 'mass is 99, far beyond the known entities (0 to 10)']
         """
-        if self.low is None or self.high is None or issparse(rows):
+        if self.low is None or self.high is None or is_sparse(rows):
             return [""] * rows.shape[0]
         reach = 0.5 * (self.high - self.low)
         beyond = np.maximum(self.low - rows, rows - self.high) - reach

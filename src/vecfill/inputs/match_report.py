@@ -238,6 +238,8 @@ class MatchReport:
 
 def _short(text: str) -> str:
     """One line of at most `_WIDTH` characters, control characters shown as escapes."""
+    if len(text) <= _WIDTH and text.isprintable():
+        return text
     plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:_WIDTH])
     return plain if len(plain) <= _WIDTH and len(text) <= _WIDTH else plain[: _WIDTH - 3] + "..."
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.sparse import csr_array, diags_array
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
+from vecfill.checks import is_sparse
 from vecfill.inputs.prepared import Matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def standardized(domain: Matrix) -> Matrix:
@@ -19,14 +24,8 @@ def standardized(domain: Matrix) -> Matrix:
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
-    if isinstance(domain, csr_array):
-        largest = np.maximum(abs(domain).max(axis=0).toarray().ravel(), 0).astype(np.float64)
-        scaled = domain @ diags_array(inverse(largest))
-        mean = np.asarray(scaled.mean(axis=0)).ravel()
-        square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0))
-        spread[spread <= 1e-7] = 0
-        return csr_array(scaled @ diags_array(inverse(spread))).astype(domain.dtype)
+    if is_sparse(domain):
+        return _standardized_sparse(cast("csr_array", domain))
     exact = domain.astype(np.float64)
     # Divided by the largest entry first, so that squares neither overflow nor vanish.
     exact *= inverse(np.abs(exact).max(axis=0, initial=0.0))
@@ -36,20 +35,36 @@ def standardized(domain: Matrix) -> Matrix:
     return exact.astype(domain.dtype)
 
 
-def standardizing_factors(domain: csr_array) -> np.ndarray:
-    """Return by what `standardized` multiplies each column of a sparse matrix.
+def _standardized_sparse(domain: csr_array) -> csr_array:
+    from scipy.sparse import csr_array, diags_array  # noqa: PLC0415 - slow to load
 
-    Examples
-    --------
-    >>> standardizing_factors(csr_array(np.array([[0.0], [4.0]])))
-    array([0.5])
-    """
+    largest, spread = _largest_and_spread(domain)
+    scaled = domain @ diags_array(inverse(largest))
+    return csr_array(scaled @ diags_array(inverse(spread))).astype(domain.dtype)
+
+
+def _largest_and_spread(domain: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.sparse import diags_array  # noqa: PLC0415 - slow to load
+
     largest = np.maximum(abs(domain).max(axis=0).toarray().ravel(), 0).astype(np.float64)
     scaled = domain @ diags_array(inverse(largest))
     mean = np.asarray(scaled.mean(axis=0)).ravel()
     square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
     spread = np.sqrt(np.maximum(square - mean**2, 0))
     spread[spread <= 1e-7] = 0
+    return largest, spread
+
+
+def standardizing_factors(domain: csr_array) -> np.ndarray:
+    """Return by what `standardized` multiplies each column of a sparse matrix.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> standardizing_factors(csr_array(np.array([[0.0], [4.0]])))
+    array([0.5])
+    """
+    largest, spread = _largest_and_spread(domain)
     return inverse(largest) * inverse(spread)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import issparse
 
+from vecfill.checks import is_sparse
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain, is_embedding
@@ -131,7 +131,7 @@ def _is_source(value: Any) -> bool:
         return True
     if any(kind.is_it(value) for kind in KINDS):
         return True
-    if isinstance(value, np.ndarray | list | tuple) or issparse(value):
+    if isinstance(value, np.ndarray | list | tuple) or is_sparse(value):
         return False
     return is_embedding(value) or hasattr(value, "columns")
 

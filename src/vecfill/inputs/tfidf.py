@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from vecfill._blas import one_blas_thread
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 N_COMPONENTS = 128
 MOST_TERMS = 100_000
@@ -115,6 +117,7 @@ def text_rows(texts: Sequence[str], *, n_components: int = N_COMPONENTS) -> Text
     >>> bool(near > far)
     True
     """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to load
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow to load
 
     counted = TfidfVectorizer(
@@ -141,6 +144,7 @@ def leading_components(rows: csr_matrix, n_components: int) -> tuple[np.ndarray,
 
     Examples
     --------
+    >>> from scipy.sparse import csr_matrix
     >>> found, basis = leading_components(csr_matrix([[0.0, 2.0], [1.0, 2.0]]), 2)
     >>> found.shape, basis.shape
     ((2, 2), (2, 2))

@@ -78,13 +78,25 @@ class VocabularySample:
             self._vectors[number] = self._vectors[number][is_kept]
         self._words = words
 
+    def _joined(self) -> np.ndarray:
+        """Return all vectors as one array; each piece is freed when it has been copied."""
+        n_rows = sum(len(each) for each in self._vectors)
+        n_dims = self._vectors[0].shape[1] if self._vectors else 1
+        found = np.empty((n_rows, n_dims), np.float32)
+        end = n_rows
+        while self._vectors:
+            piece = self._vectors.pop()
+            found[end - len(piece) : end] = piece
+            end -= len(piece)
+        return found
+
     def embedding(self) -> Embedding:
-        """Return the words and vectors, in the order of the file."""
+        """Return the words and vectors, in the order of the file; they are handed over."""
         first_places = list(
             {word: place for place, word in reversed([*enumerate(self._words)])}.values()
         )
         places = np.sort(np.array(first_places, np.int64))
-        vectors = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1), np.float32)
+        vectors = self._joined()
         notes = ()
         if self._step > 1:
             notes = (f"Of {self._n_read:,} words in the file, one in {self._step} was kept.",)

@@ -10,16 +10,16 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from os import PathLike
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
+from vecfill.io.plain_tables import header_end, plain_table, text_array
 from vecfill.io.sources import ZSTANDARD, Source
 from vecfill.io.whole_files import whole_file
 
@@ -41,6 +41,7 @@ def read_table(
     encoding: str = "utf-8",
     separator: str | None = None,
     header: bool = True,
+    texts: Collection[str] | None = None,
 ) -> pa.Table:
     r"""Read a CSV, TSV, Parquet or Feather file; the kind is told by content, then by suffix.
 
@@ -61,6 +62,9 @@ def read_table(
         `.csv` files, and otherwise a tab if the first line has one.
     header
         Whether the first line names the columns; if not, they are called "1", "2" and so on.
+    texts
+        If given, columns of numbers in large text files may come as numbers (missing ones are
+        null), which is quicker; not so the first column and these.
 
     Examples
     --------
@@ -82,11 +86,13 @@ def read_table(
     _refuse_utf16(path, data, encoding)
     if encoding == "utf-8":
         data = data.removeprefix(codecs.BOM_UTF8)
-    if not data.strip():
+    if not data[:_BATCH_CELLS].strip() and not data.strip():
         raise FormatError(f"{path} has only blank lines. A table needs a header and rows.")
     table = None
     if encoding == "utf-8" and b"\0" not in data:
-        table = _plain_table(path, data, separator, header)
+        start, end = header_end(data)
+        mark = _separator_of(path, data[start:end].decode(errors="replace"), separator)
+        table = plain_table(data, mark, header=header, texts=texts)
     if table is None:
         table = _careful_table(path, data, encoding, separator, header)
     if table.num_rows == 0:
@@ -237,45 +243,6 @@ def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
     return _SEPARATORS.get(path.suffix.lower(), guess)
 
 
-def _plain_table(path: Path, data: bytes, separator: str | None, header: bool) -> pa.Table | None:
-    """Arrow's reader, for rows without quotes; None if it met anything it does not take."""
-    start = len(data) - len(data.lstrip(b"\r\n"))
-    ends = [end for end in (data.find(b"\n", start), data.find(b"\r", start)) if end >= 0]
-    end = min(ends, default=len(data))
-    try:
-        first_line = data[start:end].decode()
-    except UnicodeDecodeError:
-        return None
-    mark = _separator_of(path, first_line, separator)
-    if not mark.isascii():
-        return None
-    if data.find(b'"', end if header else start) >= 0 or first_line.count('"') % 2:
-        return None
-    try:
-        names = next(csv.reader([first_line], delimiter=mark, strict=True))
-    except csv.Error:
-        return None
-    if len(names) < 2:  # with one column a blank line would be a cell; the careful pass decides
-        return None
-    fields = [str(number) for number in range(len(names))]
-    body = memoryview(data)[end if header else start :]
-    if not bytes(body[: 1 << 10]).strip() and not bytes(body).strip():
-        empty = pa.array([], pa.string())
-        return pa.Table.from_arrays([empty] * len(names), names=names)
-    try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(body),
-            read_options=pa_csv.ReadOptions(column_names=fields, block_size=_BLOCK_BYTES),
-            parse_options=pa_csv.ParseOptions(delimiter=mark, quote_char=False),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(fields, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowException:
-        return None
-    return table.rename_columns(names if header else [str(i + 1) for i in range(len(names))])
-
-
 def _careful_table(
     path: Path, data: bytes, encoding: str, separator: str | None, header: bool
 ) -> pa.Table:
@@ -312,7 +279,7 @@ def _careful_table(
 
 
 def _as_arrays(rows: list[list[str]]) -> list[pa.Array]:
-    return [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    return [text_array(column) for column in zip(*rows, strict=True)]
 
 
 class _Lines:

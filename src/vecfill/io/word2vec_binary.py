@@ -28,6 +28,9 @@ MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
 _WINDOW = 1 << 21
 _SINGLE = np.dtype("<f4")
+_FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
+"""Files up to here are scanned without Numba, which takes longer to load than they to read."""
+
 _SAMPLE, _N_LINES = 4096, 3
 """Bytes and lines that must be those of a text for a file with NUL bytes to be taken for one."""
 
@@ -105,8 +108,10 @@ class BinaryRows:
                 np.frombuffer(window.buffer, np.int32, (len(window.buffer) - shift) // 4, shift)
                 for shift in range(4)
             )
+            is_small = self.n_rows <= _FEW_ROWS and self.source.max_size <= _FEW_BYTES
+            scanned = scan_few_rows if is_small else scan_rows
             while True:
-                n_rows, used, status = scan_rows(
+                n_rows, used, status = scanned(
                     window.buffer,
                     window.end,
                     view0,
@@ -126,7 +131,9 @@ class BinaryRows:
                     n_seen += n_rows
                     # Past the header's count rows are only counted, to name both counts below.
                     if n_seen <= self.n_rows:
-                        yield self._batch(window, lines[:, :n_rows], is_finite[:n_rows].copy())
+                        yield self._batch(
+                            window, lines[:, :n_rows], is_finite[:n_rows].copy(), is_small=is_small
+                        )
                 if status in (_ENDLESS, _EMPTY):
                     raise self._bad_word(status, window.offset + used, n_seen)
                 if window.at_end:
@@ -136,12 +143,17 @@ class BinaryRows:
             self.ends_with_newline = rest.endswith(b"\n")
             self._check_count(n_seen, rest, window.offset + used)
 
-    def _batch(self, window: Window, lines: Offsets, is_finite: NDArray[np.bool_]) -> Batch:
+    def _batch(
+        self, window: Window, lines: Offsets, is_finite: NDArray[np.bool_], *, is_small: bool
+    ) -> Batch:
         starts, ends, places = (line.copy() for line in lines)
 
         def take(rows: Offsets) -> FloatArray:
-            taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
-            gather(window.buffer, places[rows], taken)
+            if is_small:
+                taken = window.buffer[places[rows, None] + np.arange(4 * self.n_dims)]
+            else:
+                taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
+                gather(window.buffer, places[rows], taken)
             return taken.view(_SINGLE)
 
         row_ends = places + 4 * self.n_dims
@@ -292,6 +304,33 @@ def check_words(words: Iterable[str]) -> None:
                 f"The word {shown(raw)} is empty, too long or holds white space, which ends a word "
                 "in a word2vec binary file. Write '_' for spaces, or choose another format."
             )
+
+
+def scan_few_rows(
+    buffer: Bytes,
+    end: int,
+    *views_and_dims: Any,
+) -> tuple[int, int, int]:
+    """Do what `scan_rows` does, in plain Python."""
+    n_dims, starts, ends, places, is_finite = views_and_dims[4:]
+    content = buffer[:end].tobytes()
+    place = 0
+    for row in range(len(starts)):
+        start = place + (content[place : place + 1] == b"\n")
+        limit = min(end, start + MAX_WORD)
+        stop = content.find(b" ", start, limit)
+        if stop < 0:
+            return row, place, _ENDLESS if limit == start + MAX_WORD else _MORE
+        if not content[start:stop].strip(WHITE):
+            return row, place, _EMPTY
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return row, place, _MORE
+        vector = np.frombuffer(content, _SINGLE, n_dims, first)
+        is_finite[row] = np.isfinite(vector).all()
+        starts[row], ends[row], places[row] = start, stop, first
+        place = first + 4 * n_dims
+    return len(starts), place, _FULL
 
 
 @compiled

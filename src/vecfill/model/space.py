@@ -33,8 +33,8 @@ from vecfill.model.preparation import PREPARATIONS
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
 
-LARGE = 50_000_000
-"""Entries from which prepared rows that are not needed any more are worth their memory."""
+LARGE = 10_000_000
+"""Entries from which what is not needed any more is worth its memory."""
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -157,6 +157,23 @@ class Space:
         for preparation in set(self.preparations) - {"as_given", *kept}:
             self._kept.pop(("rows", preparation), None)
 
+    def keep_only(self, preparations: Collection[str]) -> None:
+        """Forget rows, graphs and weights of other preparations, if the space is large.
+
+        For when the predictor is chosen. What is asked for again is computed again.
+
+        Examples
+        --------
+        >>> space = Space(np.eye(3))
+        >>> space.keep_only({"as_given"})
+        """
+        n_rows, n_features = self.rows.shape
+        if n_rows * n_features <= LARGE:
+            return
+        for key in list(self._kept):
+            if _preparation_of(key) not in {None, *preparations}:
+                del self._kept[key]
+
     def coordinates(self, preparation: str) -> np.ndarray:
         """Return prepared rows along the leading directions of the domain, for a linear trend."""
         return self.once(("coordinates", preparation), lambda: reduced(self.prepared(preparation)))
@@ -263,6 +280,14 @@ class Space:
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
+
+
+def _preparation_of(key: Hashable) -> str | None:
+    """Return the preparation that something was computed for, if it was for one."""
+    about = key[1] if isinstance(key, tuple) and len(key) > 1 else key
+    if isinstance(about, WeightsKey):
+        return about.preparation
+    return about if isinstance(about, str) and about in PREPARATIONS else None
 
 
 def _measured(rows: Rows, metric: str) -> Rows:
