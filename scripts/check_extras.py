@@ -1,8 +1,8 @@
 """Install each extra alone in an environment of its own and use it: ``... [EXTRA ...]``.
 
-First an environment without any extra: every use must end with the line to type. Then one
-environment for each extra: the same use must work. Environments are made under ``build/extras``
-(or ``--folder``) and removed afterwards.
+First an environment without any extra: every use must end with the line to type. Then a copy of it
+for each extra, which is installed into it: the same use must work. Environments are made under
+``build/extras`` (or ``--folder``, which is emptied) and removed afterwards.
 """
 
 from __future__ import annotations
@@ -108,58 +108,67 @@ def main() -> int:
     parser.add_argument("extras", nargs="*", default=list(USES), metavar="EXTRA")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "extras")
     given = parser.parse_args()
-    bare = _installed(given.folder / "bare", "")
+    folder = given.folder.resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    bare = folder / "bare"
+    venv.create(bare, with_pip=True)
+    _pip(bare, "wheel", "--no-deps", "-w", str(folder), str(ROOT))
+    wheel = next(folder.glob("vecfill-*.whl"))
+    _install(bare, str(wheel))
     faults = [_fault_without(bare, extra) for extra in given.extras]
-    shutil.rmtree(given.folder / "bare")
+    print(f"without extras: {'FAILED' if any(faults) else 'the line to type'}", flush=True)
     for extra in given.extras:
-        place = given.folder / extra
-        said = _used(_installed(place, extra), extra)
+        place = folder / extra
+        # Links instead of copies: pip replaces files and does not write into them.
+        shutil.copytree(bare, place, symlinks=True, copy_function=os.link)
+        if extra in FIRST:
+            _install(place, FIRST[extra])
+        _install(place, f"vecfill[{extra}] @ {wheel.as_uri()}")
+        said = _used(place, extra)
         faults.append(f"{extra} was installed, but its use failed:\n{said}" if said else None)
         print(f"{extra}: {'FAILED' if said else 'installs alone and works'}", flush=True)
         shutil.rmtree(place)
+    shutil.rmtree(folder)
     found = [each for each in faults if each]
     print("\n".join(found), file=sys.stderr)
     return 1 if found else 0
 
 
-def _installed(place: Path, extra: str) -> Path:
-    """Return the interpreter of a new environment with vecfill and one extra."""
-    venv.create(place, with_pip=True, clear=True)
-    python = place / "bin" / "python"
+def _install(place: Path, what: str) -> None:
     # Compiling every file of every environment would take longer than all the rest.
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    pins = ["-c", ROOT / "constraints.txt"]
-    if extra in FIRST:
-        subprocess.run([*pip, *pins, FIRST[extra]], check=True)
-    what = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    subprocess.run([*pip, *pins, what], check=True)
-    return python
+    _pip(place, "install", "--no-compile", "-c", str(ROOT / "constraints.txt"), what)
 
 
-def _fault_without(python: Path, extra: str) -> str | None:
-    said = _used(python, extra)
+def _pip(place: Path, *words: str) -> None:
+    python = str(place / "bin" / "python")
+    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *words], env=_clean(), check=True)
+
+
+def _clean() -> dict[str, str]:
+    """Return the environment with nothing of these sources on the path."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def _fault_without(place: Path, extra: str) -> str | None:
+    said = _used(place, extra)
     line = f"pip install 'vecfill[{extra}]'"
     if line in said and "MissingExtraError" in said:
         return None
     return f"without {extra} the message should give the line {line}, but it was:\n{said}"
 
 
-def _used(python: Path, extra: str) -> str:
+def _used(place: Path, extra: str) -> str:
     """Return what a use of an extra wrote before it failed; nothing if it did not fail."""
     lines = USES[extra].strip("\n").splitlines()
     body = "\n".join(line[8:] for line in lines)
     has = "from importlib.util import find_spec\nhas = lambda name: find_spec(name) is not None\n"
-    program = python.parent.parent / f"use_{extra}.py"
+    program = place / f"use_{extra}.py"
     program.write_text(WORDS + has + body)
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [python, program],
-        check=False,
-        cwd=program.parent,
-        env=clean,
-        capture_output=True,
-        text=True,
-    )
+        [place / "bin" / "python", program],
+        check=False, cwd=place, env=_clean(), capture_output=True, text=True,
+    )  # fmt: skip
     return "" if done.returncode == 0 else done.stderr or f"exit code {done.returncode}"
 
 
