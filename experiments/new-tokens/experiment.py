@@ -90,22 +90,31 @@ def _rows(
         },
     }
     rows |= {name: dict(zip(wanted, found, strict=True)) for name, found in rivals.items()}
-    sources = {"glove": glove.loc[[*known.words, *wanted]], "pieces": pieces}
-    for name in config["sources"]:
-        rows[f"vecfill, {name}"] = _imputed(sources[name], known, wanted, mean, config["seed"])
-    # Several sources at once are there from a later version on.
-    if len(config["sources"]) > 1 and hasattr(vf.Result, "sources"):
-        several = {name: sources[name] for name in config["sources"]}
-        rows["vecfill, both"] = _imputed(several, known, wanted, mean, config["seed"])
+    one = {"glove": glove.loc[[*known.words, *wanted]], "pieces": pieces}
+    for name, every in config["sources"].items():
+        source = one if name == "both" else one[name]
+        rows[f"vecfill, {name}"] = _imputed(source, known, wanted, every, config["seed"])
     return rows
 
 
-def _imputed(
-    source: Any, known: vf.Embedding, wanted: list[str], mean: np.ndarray, seed: int
-) -> Rows:
-    found = vf.impute(source, known, match="exact", seed=seed).embedding
+def _imputed(source: Any, known: vf.Embedding, wanted: list[str], every: int, seed: int) -> Rows:
+    """Impute with what does best when every so manieth known word teaches, fitted on all."""
+    options: dict[str, Any] = {"match": "exact", "seed": seed}
+    if every > 1:
+        some = known.subset(known.words[::every])
+        found = vf.impute(_described(source, [*some.words, *wanted]), some, **options)
+        options["method"] = found.decision
+    found = vf.impute(source, known, **options).embedding
     rows = dict(zip(found.words, found.vectors, strict=True))
+    mean = known.vectors.mean(axis=0)
     return {word: rows.get(word, mean) for word in wanted}
+
+
+def _described(source: Any, words: list[str]) -> Any:
+    """Return a source, or several, of some words only."""
+    if isinstance(source, dict):
+        return {name: _described(each, words) for name, each in source.items()}
+    return source.loc[words] if isinstance(source, pd.DataFrame) else _chosen(source, words)
 
 
 def _on_hidden(

@@ -67,7 +67,8 @@ def write_model(folder: Path, kind: str, *, tied: bool, n_padding: int, shard: s
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
-    ("tied", "n_padding", "shard"), [(True, 0, "1GB"), (False, 3, "2KB"), (False, 30, "1GB")]
+    ("tied", "n_padding", "shard"),
+    [(True, 0, "1GB"), (True, 3, "2KB"), (False, 3, "2KB"), (False, 30, "1GB")],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_old_logits_are_equal(tmp_path: Path, kind: str, tied: bool, n_padding: int, shard: str):

@@ -125,6 +125,8 @@ def test_the_key_is_the_named_column_or_pandas_index_or_the_first_column():
     numbered = pd.DataFrame({"id": [7, 8], "x": [1.0, 2.0]})
     assert as_domain(numbered).entities == ("7", "8")
     assert as_domain(numbered.set_index("id")).entities == ("7", "8")
+    nullable = numbered.astype({"id": "Int64"})
+    assert as_domain(nullable.set_index("id")).entities == ("7", "8")
     with pytest.raises(InputError, match=r"no column 'nam'\. Did you mean 'name'\?"):
         as_domain(frame, key="nam")
     with pytest.raises(InputError, match="of type float"):

@@ -79,6 +79,25 @@ def test_a_pair_describes_entities_too():
     assert as_domain((KNOWN, VECTORS[:N_KNOWN])).entities == tuple(KNOWN)
 
 
+def test_the_words_of_a_pair_may_be_a_pandas_index_or_integer_ids():
+    vectors = VECTORS[:N_KNOWN]
+    assert as_embedding((pd.Index(KNOWN), vectors)).equals(BASE)
+    numbered = as_embedding((pd.RangeIndex(N_KNOWN), vectors))
+    assert numbered.words[:2] == ("0", "1")
+    assert as_embedding((list(range(N_KNOWN)), vectors)).equals(numbered)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_known_vector_that_is_not_finite_is_refused_by_its_word(value):
+    vectors = VECTORS[:N_KNOWN].copy()
+    vectors[3, 1] = value
+    with pytest.raises(vf.InputError, match=f"vector of {KNOWN[3]!r} holds NaN or infinity"):
+        vf.impute(TABLE, (KNOWN, vectors))
+    # A word that no entity is matched to may be anything, as in a file.
+    few = TABLE.drop(index=KNOWN[3])
+    assert len(vf.impute(few, (KNOWN, vectors), names="off").embedding)
+
+
 def test_a_tuple_of_edges_is_no_pair():
     edges = (("heart", "organ"), ("lung", "organ"))
     assert as_domain(edges, kind="edges").entities == ("heart", "lung", "organ")

@@ -22,6 +22,8 @@ def library(module: str, *, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtraError(
-            f"{module.partition('.')[0]} is not installed. Type: pip install 'vecfill[{extra}]'"
-        ) from error
+        name = module.partition(".")[0]
+        # A library that is there and lacks something itself must say what it lacks.
+        is_absent = getattr(error, "name", None) in (name, module)
+        why = "is not installed" if is_absent else f"cannot be imported: {error}"
+        raise MissingExtraError(f"{name} {why}. Type: pip install 'vecfill[{extra}]'") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from vecfill.inputs.rarity import (
     moves_with,
 )
 from vecfill.inputs.unreliable import without_unreliable
+from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
 
@@ -222,6 +223,19 @@ def aligned(domain: Domain, embedding: Embedding, matches: MatchReport) -> Align
     words = matches.words
     is_known = np.array([entity in words for entity in domain.entities])
     vectors = np.full((len(domain), embedding.n_dims), np.nan, embedding.vectors.dtype)
-    vectors[is_known] = embedding[[words[each] for each in domain.entities if each in words]]
+    matched = [words[each] for each in domain.entities if each in words]
+    vectors[is_known] = embedding[matched]
+    _refuse_not_finite(vectors[is_known], matched)
     notes = (*embedding.notes, *domain.notes, *matches.notes)
     return Alignment(domain, matches, vectors, is_known, notes)
+
+
+def _refuse_not_finite(vectors: EmbeddingVectors, words: Sequence[str]) -> None:
+    """Refuse a known vector with NaN or infinity, as a reader of files does."""
+    is_finite = finite_rows(vectors)
+    if not is_finite.all():
+        word = printable(words[int(np.argmin(is_finite))])
+        raise InputError(
+            f"the vector of {word!r} holds NaN or infinity. Remove the word from the embedding, "
+            "and its entity is imputed."
+        )

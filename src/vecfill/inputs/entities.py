@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
+from uuid import UUID
 
 from vecfill.errors import InputError
 
 
 def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
     """Return the names without surrounding spaces; refuse what is missing, empty or doubled.
+
+    Integers and UUIDs, the usual keys of databases, are names as well.
 
     Examples
     --------
@@ -45,7 +49,8 @@ def _stripped_one_by_one(names: list[Any], where: str) -> list[str]:
             raise InputError(
                 f"{where}, row {row}: the entity name is missing. Every row needs one."
             )
-        if isinstance(name, bool | float | bytes) or not isinstance(name, str | int):
+        # NumPy's integers, of which the index of a pandas table is made, are no `int`.
+        if isinstance(name, bool) or not isinstance(name, str | Integral | UUID):
             raise InputError(
                 f"{where}, row {row}: the entity name {name!r} is of type {type(name).__name__}. "
                 "Names are text; name the right key column, or turn it into text."

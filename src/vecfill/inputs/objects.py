@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,12 @@ def _is_pair(source: Any) -> bool:
     if not (isinstance(source, tuple) and len(source) == 2):
         return False
     words, vectors = source
-    is_listed = isinstance(words, Sequence | Mapping | np.ndarray) and not isinstance(words, str)
-    is_named = is_listed and len(words) > 0 and isinstance(next(iter(words)), str)
+    is_listed = isinstance(words, Sequence | Mapping) or hasattr(words, "tolist")
+    is_listed = is_listed and not isinstance(words, str) and len(words) > 0
+    # A number may be an id, but only beside an array: two numbers are an edge of a graph.
+    is_array = isinstance(vectors, np.ndarray) or comes_from(vectors, "torch")
+    kinds = (str, Integral) if is_array else str
+    is_named = is_listed and isinstance(next(iter(words)), kinds)
     is_rows = isinstance(vectors, np.ndarray | list | tuple)
     # Two edges of a graph are a pair of tuples as well, but of names alone.
     has_rows = is_rows and not isinstance(next(iter(vectors), ""), str)
