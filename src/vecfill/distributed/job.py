@@ -36,14 +36,10 @@ from vecfill.io.atomic import atomic_output
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.provenance import provenance
 from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.trust.choice import Choice
 
 ONE_PROCESS_ROWS = 200_000
 """Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""
-
-EXACT_WORK = 1e12
-"""Pairs times features up to which all pairs are looked at unasked."""
-
-DEFAULT_RECALL = 0.95
 
 MOST_MENDED = 10
 """Damaged pieces that the driver makes again before it gives up on the disk."""
@@ -228,10 +224,10 @@ class _Job:
             vectors = converted(runner, layout, self.vectors, *how_read)
         known, notes = self._known(runner, layout, vectors)
         budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
-        chosen = choose_method(runner, layout, known, self.how, self.asked, self._recall(layout),
+        chosen = choose_method(runner, layout, known, self.how, self.asked, self.recall,
                                self.trust.level, budget)  # fmt: skip
-        if chosen.verdict is not None and not chosen.verdict.has_signal and not self.how.force:
-            raise NoSignalError(_no_signal(chosen))
+        if chosen.choice is not None and not chosen.choice.has_signal and not self.how.force:
+            raise NoSignalError(_no_signal(chosen.choice))
         emission = Emission(
             chosen.system,
             chosen.predictor,
@@ -301,12 +297,6 @@ class _Job:
             )
         return known, tuple(notes)
 
-    def _recall(self, layout: Layout) -> float | None:
-        """Return the recall to ask for; ``None``: look at all pairs."""
-        if self.recall is not None:
-            return None if self.recall >= 1.0 else self.recall
-        return None if layout.n_rows**2 * layout.n_features <= EXACT_WORK else DEFAULT_RECALL
-
     def _result(
         self,
         runner: Runner,
@@ -317,7 +307,7 @@ class _Job:
         parts: list[Path],
         notes: tuple[str, ...],
     ) -> DatasetResult:
-        verdict = chosen.verdict
+        choice = chosen.choice
         n_unknown = layout.n_rows - known.n_known
         n_written = sum(runner.read(pieces.read_table, part).num_rows for part in parts)
         counts = {
@@ -339,9 +329,9 @@ class _Job:
             chosen.recall,
             chosen.coverage,
             None if chosen.hidden is None else chosen.hidden.scores.means(),
-            () if verdict is None else tuple(
+            () if choice is None else tuple(
                 {**each.to_dict(), **means}
-                for each, means in zip(verdict.tried, verdict.means, strict=True)
+                for each, means in zip(choice.tried, choice.means, strict=True)
             ),
             notes,
             {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
@@ -386,11 +376,10 @@ def _is_parquet(path: str) -> bool:
         ) from error
 
 
-def _no_signal(chosen: Chosen) -> str:
-    assert chosen.verdict is not None
+def _no_signal(choice: Choice) -> str:
     return (
         "The features carry no signal about these vectors: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {chosen.verdict.centred_cosine:.3f}, "
-        f"p = {chosen.verdict.p_value:.2g}). Check that names and rows belong together, or use "
-        "other features; force=True imputes all the same."
+        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
+        f"p = {choice.p_value:.2g}). Check that names and rows belong together, or use other "
+        "features; force=True imputes all the same."
     )

@@ -100,6 +100,26 @@ def write_array(path: Path, array: np.ndarray) -> None:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
 
+@contextmanager
+def new_array(path: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[_Hashed]:
+    """Give a file to write an array to, some rows after others, in order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "numbers.npy"
+    >>> with new_array(path, (3,), np.int32) as file:
+    ...     for number in range(3):
+    ...         _ = file.write(np.array([number], np.int32))
+    >>> read_array(path)
+    array([0, 1, 2], dtype=int32)
+    """
+    with new_piece(path) as file:
+        about = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(file, {**about, "shape": shape})
+        yield file
+
+
 def write_values(path: Path, values: Any) -> None:
     """Write plain values as a piece."""
     with new_piece(path) as file:
