@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -30,9 +29,9 @@ from vecfill.distributed.layout import (
     task_bytes,
 )
 from vecfill.distributed.methods import Chosen, checked_method, choose_method
+from vecfill.distributed.publishing import publish, refuse_output
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError
-from vecfill.io.atomic import atomic_output
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.provenance import provenance
 from vecfill.requests import Method, Reading, Trust, takes
@@ -43,9 +42,6 @@ ONE_PROCESS_ROWS = 200_000
 
 MOST_MENDED = 10
 """Damaged pieces that the driver makes again before it gives up on the disk."""
-
-MANIFEST = "_manifest.json"
-"""Readers of Parquet folders pass over names with an underscore."""
 
 USED_READING = ("key", "vector", "ignore", "format", "member")
 USED_TRUST = ("level", "min_confidence", "min_bound")
@@ -114,7 +110,7 @@ def impute_dataset(
     Parameters
     ----------
     features, vectors, out
-        Paths; `features` and `vectors` may be anything that fsspec opens, such as ``s3://...``.
+        Paths, local or anything that fsspec opens, such as ``s3://bucket/items``.
     work
         Folder for the pieces that tasks leave for each other; all workers must see it. The same
         call with the same folder goes on where an earlier one ended.
@@ -157,11 +153,16 @@ def impute_dataset(
     paths = [os.fspath(each) for each in (features, vectors, out, work)]
     recall = None if recall is None else checks.number(recall, "recall", low=0.1, high=1.0)
     checks.number(patience, "patience", low=0, open_low=True)
+    if "://" in paths[3]:
+        raise InputError(
+            f"work={paths[3]!r} is not a local path. Pieces are mapped into memory: name a local "
+            "or mounted folder that all workers see. Inputs and output may lie elsewhere."
+        )
     _refuse_unused(reading, how, trust)
     asked = checked_method(how)
     n_bytes = bytes_of(memory)
     job = _Job(paths[0], paths[1], paths[2], paths[3], reading, how, trust, recall, asked)
-    _check_output(Path(job.out), overwrite=overwrite)
+    refuse_output(job.out, overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)
         with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
@@ -185,16 +186,6 @@ def _refuse_unused(reading: Reading, how: Method, trust: Trust) -> None:
     trust.refuse_unused(USED_TRUST, trust.asked(), why)
     if how.candidates != "all":
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
-
-
-def _check_output(out: Path, *, overwrite: bool) -> None:
-    if out.is_file():
-        raise InputError(f"{out} is a file. Name a folder to write parts to.")
-    if out.is_dir() and any(out.iterdir()) and not overwrite:
-        raise InputError(
-            f"{out} exists already and is not empty. Allow overwriting it (overwrite=True), or "
-            "choose another name."
-        )
 
 
 @dataclass(frozen=True)
@@ -239,7 +230,7 @@ class _Job:
         )
         parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
         result = self._result(runner, engine, layout, known, chosen, parts, notes)
-        self._publish(parts, result, inputs)
+        publish(self.out, parts, self._manifest(result, inputs))
         return result
 
     def _inputs(self, features: Dataset, vectors: Dataset | None) -> dict[str, Any]:
@@ -337,31 +328,16 @@ class _Job:
             {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
         )  # fmt: skip
 
-    def _publish(self, parts: list[Path], result: DatasetResult, inputs: Mapping[str, Any]) -> None:
-        """Copy the parts to the output folder, each whole or not at all, and the manifest last."""
-        out = Path(self.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / MANIFEST).unlink(missing_ok=True)
-        about = []
-        for part in parts:
-            pieces.check(part)
-            with atomic_output(out / part.name, overwrite=True) as file, part.open("rb") as source:
-                shutil.copyfileobj(source, file, 1 << 22)
-            about.append({"name": part.name, **(pieces.piece_about(part) or {})})
-        for stale in out.glob("part-*.parquet"):
-            if stale.name not in result.parts:
-                stale.unlink()
+    def _manifest(self, result: DatasetResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
         options = {each: value for request in (self.reading, self.how, self.trust)
                    for each, value in request.to_dict().items()}  # fmt: skip
-        manifest = {
+        return {
             **provenance(plan.own_version()),
             "options": {**options, "recall": self.recall},
             "inputs": inputs,
             **result.to_dict(),
-            "parts": about,
             "pieces": plan.ledger_of_pieces(Path(self.work)),
         }
-        plan.write_json(out / MANIFEST, manifest)
 
 
 def _is_parquet(path: str) -> bool:

@@ -20,7 +20,7 @@ from vecfill.method.search.forest import spanning_forest, tree_of_forest
 from vecfill.method.search.tree_search import CellSearch, Found
 
 QUERIES = 16384
-"""Rows that search in one task."""
+"""Rows that search in one task; so few the driver searches for itself."""
 
 FOUND = ("index", "squared", "sure_to")
 
@@ -30,21 +30,30 @@ def search_outside(
 ) -> None:
     """Write the first edges out of some rows' components: to near cells, or to any, proved."""
     view = partition.view
-
-    def read(*names: object) -> np.ndarray:
-        return read_array(view.piece("tree", *names))
-
-    positions, bounds = (np.array(read(name, what)[part]) for what in ("queries", "bounds"))
-    # Rows are numbered by position here, so that near rows are near on disk.
-    cells = replace(partition.cells, order=np.arange(partition.order.size))
-    search = CellSearch(partition.rows, read("reach"), cells, 1, partition.order)
-    component = read(name, "components")
-    if is_near:
-        found = Found(*search.near(positions, bounds, component), np.empty(0))
-    else:
-        found = search.outside(positions, bounds, component)
+    queries, bounds, component = (
+        read_array(view.piece("tree", name, what)) for what in ("queries", "bounds", "components")
+    )
+    found = _edges_out(partition, np.array(queries[part]), bounds[part], component, is_near=is_near)
     for what in FOUND:
         write_array(view.piece("tree", name, what, number), getattr(found, what))
+
+
+def _edges_out(
+    partition: Partition,
+    positions: np.ndarray,
+    bounds: np.ndarray,
+    component: np.ndarray,
+    *,
+    is_near: bool,
+) -> Found:
+    """Return the first edges out of the components of rows at some positions."""
+    # Rows are numbered by position here, so that near rows are near on disk.
+    cells = replace(partition.cells, order=np.arange(partition.order.size))
+    reach = read_array(partition.view.piece("tree", "reach"))
+    search = CellSearch(partition.rows, reach, cells, 1, partition.order)
+    if is_near:
+        return Found(*search.near(positions, bounds, component), np.empty(0))
+    return search.outside(positions, bounds, component)
 
 
 class _TaskSearch:
@@ -68,15 +77,29 @@ class _TaskSearch:
     def _found(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray, *, is_near: bool
     ) -> Found:
-        partition, view = self.partition, self.partition.view
-        name = f"round {next(self.rounds)}"
-        by_place = np.argsort(partition.place[queries], kind="stable")
-        positions = partition.place[queries[by_place]].astype(np.int64)
+        place = self.partition.place[queries].astype(np.int64)
+        by_place = np.argsort(place, kind="stable")
+        asked = (
+            place[by_place],
+            bounds[by_place],
+            component[self.partition.order].astype(np.int32),
+        )
+        if queries.size <= QUERIES:
+            found = _edges_out(self.partition, *asked, is_near=is_near)
+        else:
+            found = self._found_by_tasks(*asked, is_near=is_near)
+        back = np.argsort(by_place)
+        sure_to = found.sure_to if is_near else found.sure_to[back]
+        return Found(found.index[back], found.squared[back], sure_to)
+
+    def _found_by_tasks(
+        self, positions: np.ndarray, bounds: np.ndarray, component: np.ndarray, *, is_near: bool
+    ) -> Found:
+        view, name = self.partition.view, f"round {next(self.rounds)}"
         write_array(view.piece("tree", name, "queries"), positions)
-        write_array(view.piece("tree", name, "bounds"), bounds[by_place])
-        components = component[partition.order].astype(np.int32)
-        write_array(view.piece("tree", name, "components"), components)
-        common = {"partition": partition, "name": name, "is_near": is_near}
+        write_array(view.piece("tree", name, "bounds"), bounds)
+        write_array(view.piece("tree", name, "components"), component)
+        common = {"partition": self.partition, "name": name, "is_near": is_near}
         tasks = [
             Task(
                 f"tree {view.preparation}",
@@ -85,13 +108,11 @@ class _TaskSearch:
                 {**common, "part": part, "number": number},
                 tuple(view.piece("tree", name, what, number) for what in FOUND),
             )
-            for number, part in enumerate(row_blocks(queries.size, QUERIES))
+            for number, part in enumerate(row_blocks(positions.size, QUERIES))
         ]
         self.runner.run(tasks)
         parts = [[self.runner.read(read_array, path) for path in task.outputs] for task in tasks]
-        index, squared, sure_to = (np.concatenate(each) for each in zip(*parts, strict=True))
-        back = np.argsort(by_place)
-        return Found(index[back], squared[back], sure_to if is_near else sure_to[back])
+        return Found(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def spanned(runner: Runner, partition: Partition) -> None:
