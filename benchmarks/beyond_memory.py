@@ -26,6 +26,7 @@ import time
 from concurrent.futures import Executor, Future
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,9 +97,9 @@ class Timed(Executor):
     def __init__(self) -> None:
         self.tasks: list[tuple[str, float]] = []
 
-    def submit(self, function, /, task) -> Future:
-        before, future = time.process_time(), Future()
-        function(task)
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future:
+        task, before, future = args[0], time.process_time(), Future()
+        fn(*args, **kwargs)
         self.tasks.append((f"{task.stage} {task.function}", time.process_time() - before))
         future.set_result(None)
         return future
@@ -169,10 +170,13 @@ def in_memory(rows: np.ndarray, vectors: np.ndarray, known: np.ndarray) -> dict:
     alignment = align(table, vf.Embedding(words, vectors[known]), reading, fuses=False)
     at: dict[str, float] = {}
     start = time.process_time()
-    result = impute_aligned(
-        alignment, Method(method=PREDICTOR), Trust(), n_jobs=1,
-        progress=lambda stage, *_: at.setdefault(stage, time.process_time() - start),
-    )  # fmt: skip
+
+    def note(stage: str, n_done: int, n_steps: int) -> None:
+        del n_done, n_steps
+        at.setdefault(stage, time.process_time() - start)
+
+    how = Method(method=PREDICTOR)
+    result = impute_aligned(alignment, how, Trust(), n_jobs=1, progress=note)
     seconds = time.process_time() - start
     prediction = result.model.prediction
     assert result.confidence is not None

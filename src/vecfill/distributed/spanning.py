@@ -119,10 +119,16 @@ def spanned(runner: Runner, partition: Partition) -> None:
     """Run the stage: write the tree's neighbours of each row, as CSR lists."""
     view = partition.view
     outputs = (view.piece("tree", "indptr"), view.piece("tree", "indices"))
-    done = Task(f"tree {view.preparation}", "joined", spanned, {}, outputs)
-    if done.is_done:
-        return
-    groups = range(len(partition.groups))
+    joining = Task(f"tree {view.preparation}", "joined", spanned, {}, outputs)
+    with runner.here(joining) as is_left:
+        if is_left:
+            for path, array in zip(outputs, _joined(runner, partition), strict=True):
+                write_array(path, array)
+
+
+def _joined(runner: Runner, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tree's neighbours of each row as CSR lists: where they begin, and the rows."""
+    view, groups = partition.view, range(len(partition.groups))
     forests = [runner.read(read_array, view.piece("forest", group)) for group in groups]
     forest = spanning_forest(np.concatenate(forests))
     by_place = np.concatenate(
@@ -136,5 +142,4 @@ def spanned(runner: Runner, partition: Partition) -> None:
     others = np.concatenate([tree.right, tree.left])
     order = np.argsort(ends, kind="stable")
     counts = np.bincount(ends, minlength=view.layout.n_rows)
-    write_array(outputs[0], np.concatenate([[0], np.cumsum(counts)]))
-    write_array(outputs[1], others[order].astype(np.int32))
+    return np.concatenate([[0], np.cumsum(counts)]), others[order].astype(np.int32)
