@@ -64,7 +64,7 @@ def test_a_scheduler_that_does_not_answer_is_refused(items: Made) -> None:
         items.imputed("nobody", engine="dask", scheduler="tcp://127.0.0.1:9")
 
 
-def test_parquet_is_read_through_fsspec(items: Made) -> None:
+def test_parquet_is_read_and_written_through_fsspec(items: Made) -> None:
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
     memory = fsspec.filesystem("memory")
     for role in ("features", "vectors"):
@@ -75,7 +75,27 @@ def test_parquet_is_read_through_fsspec(items: Made) -> None:
 
     items.imputed("local")
     impute_dataset(
-        "memory://data/features", "memory://data/vectors", items.folder / "far out",
+        "memory://data/features", "memory://data/vectors", "memory://data/out",
         work=items.folder / "far", method=PLAIN,
     )  # fmt: skip
+    memory.get("/data/out/", str(items.folder / "far out"), recursive=True)
     assert items.table("far").equals(items.table("local"))
+    assert memory.exists("/data/out/_manifest.json")
+    memory.pipe("/data/out/part-000009.parquet", b"of an earlier run")
+    again = {"work": items.folder / "far", "method": PLAIN}
+    with pytest.raises(InputError, match="exists already"):
+        impute_dataset(
+            "memory://data/features", "memory://data/vectors", "memory://data/out", **again
+        )
+    impute_dataset(
+        "memory://data/features", "memory://data/vectors", "memory://data/out",
+        **again, overwrite=True,
+    )  # fmt: skip
+    assert not memory.exists("/data/out/part-000009.parquet")
+
+
+def test_a_work_folder_elsewhere_is_refused(items: Made) -> None:
+    from vecfill import impute_dataset
+
+    with pytest.raises(InputError, match="not a local path"):
+        impute_dataset(items.features, items.known, "out", work="memory://work")

@@ -35,6 +35,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few thousand rows be many blocks and groups."""
     monkeypatch.setattr(layout, "MOST_ROWS", 256)
     monkeypatch.setattr("vecfill.distributed.job.rows_in_group", lambda *_: 200)
+    monkeypatch.setattr("vecfill.distributed.spanning.QUERIES", 32)
 
 
 @pytest.mark.parametrize(

@@ -14,5 +14,5 @@ can run. Read in this order:
 - `trend`, `solving`: vectors of the unknown rows
 - `judging`: hidden rows, for the choice of a method and for confidence
 - `methods`: these stages for one method, or for the best of a few
-- `emitting`, `job`: parts and manifest; the whole job
+- `emitting`, `publishing`, `job`: parts; output and manifest; the whole job
 """

@@ -154,12 +154,13 @@ def refusing(path: str) -> Iterator[None]:
         raise FormatError(f"{path}: cannot be read as Parquet: {said}. Save it again.") from error
 
 
-def _filesystem(path: str) -> tuple[Any, str]:
+def filesystem(path: str) -> tuple[Any, str]:
+    """Return the store that fsspec opens for a path, and the path within it."""
     try:
         core = import_module("fsspec.core")
     except ImportError as error:
         raise MissingExtraError(
-            f"{path} is not a local path; reading it needs fsspec: pip install 'vecfill[fsspec]'"
+            f"{path} is not a local path; to use it fsspec is needed: pip install 'vecfill[fsspec]'"
         ) from error
     return core.url_to_fs(path)
 
@@ -169,7 +170,7 @@ def _opened(path: str) -> Iterator[Any]:
     if "://" not in path:
         yield path
         return
-    files, inner = _filesystem(path)
+    files, inner = filesystem(path)
     with files.open(inner, "rb") as file:
         yield file
 
@@ -177,7 +178,7 @@ def _opened(path: str) -> Iterator[Any]:
 def files_of(path: str) -> list[str]:
     """Return the Parquet files of a dataset, sorted by name; hidden ones are not of it."""
     if "://" in path:
-        files, inner = _filesystem(path)
+        files, inner = filesystem(path)
         found = files.find(inner) if files.isdir(inner) else [inner]
         names = [files.unstrip_protocol(each) for each in found]
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -30,26 +29,19 @@ from vecfill.distributed.layout import (
     task_bytes,
 )
 from vecfill.distributed.methods import Chosen, checked_method, choose_method
+from vecfill.distributed.publishing import publish, refuse_output
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError
-from vecfill.io.atomic import atomic_output
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.provenance import provenance
 from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.trust.choice import Choice
 
 ONE_PROCESS_ROWS = 200_000
 """Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""
 
-EXACT_WORK = 1e12
-"""Pairs times features up to which all pairs are looked at unasked."""
-
-DEFAULT_RECALL = 0.95
-
 MOST_MENDED = 10
 """Damaged pieces that the driver makes again before it gives up on the disk."""
-
-MANIFEST = "_manifest.json"
-"""Readers of Parquet folders pass over names with an underscore."""
 
 USED_READING = ("key", "vector", "ignore", "format", "member")
 USED_TRUST = ("level", "min_confidence", "min_bound")
@@ -118,7 +110,7 @@ def impute_dataset(
     Parameters
     ----------
     features, vectors, out
-        Paths; `features` and `vectors` may be anything that fsspec opens, such as ``s3://...``.
+        Paths, local or anything that fsspec opens, such as ``s3://bucket/items``.
     work
         Folder for the pieces that tasks leave for each other; all workers must see it. The same
         call with the same folder goes on where an earlier one ended.
@@ -161,12 +153,17 @@ def impute_dataset(
     paths = [os.fspath(each) for each in (features, vectors, out, work)]
     recall = None if recall is None else checks.number(recall, "recall", low=0.1, high=1.0)
     checks.number(patience, "patience", low=0, open_low=True)
+    if "://" in paths[3]:
+        raise InputError(
+            f"work={paths[3]!r} is not a local path. Pieces are mapped into memory: name a local "
+            "or mounted folder that all workers see. Inputs and output may lie elsewhere."
+        )
     _refuse_unused(reading, how, trust)
     asked = checked_method(how)
     n_bytes = bytes_of(memory)
     job = _Job(paths[0], paths[1], paths[2], paths[3], reading, how, trust, recall, asked)
     plan.check_folders(paths[:2], work=job.work, out=job.out)
-    _check_output(Path(job.out), overwrite=overwrite)
+    refuse_output(job.out, overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)
         with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
@@ -190,16 +187,6 @@ def _refuse_unused(reading: Reading, how: Method, trust: Trust) -> None:
     trust.refuse_unused(USED_TRUST, trust.asked(), why)
     if how.candidates != "all":
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
-
-
-def _check_output(out: Path, *, overwrite: bool) -> None:
-    if out.is_file():
-        raise InputError(f"{out} is a file. Name a folder to write parts to.")
-    if out.is_dir() and any(out.iterdir()) and not overwrite:
-        raise InputError(
-            f"{out} exists already and is not empty. Allow overwriting it (overwrite=True), or "
-            "choose another name."
-        )
 
 
 @dataclass(frozen=True)
@@ -229,10 +216,10 @@ class _Job:
             vectors = converted(runner, layout, self.vectors, *how_read)
         known, notes = self._known(runner, layout, vectors)
         budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
-        chosen = choose_method(runner, layout, known, self.how, self.asked, self._recall(layout),
+        chosen = choose_method(runner, layout, known, self.how, self.asked, self.recall,
                                self.trust.level, budget)  # fmt: skip
-        if chosen.verdict is not None and not chosen.verdict.has_signal and not self.how.force:
-            raise NoSignalError(_no_signal(chosen))
+        if chosen.choice is not None and not chosen.choice.has_signal and not self.how.force:
+            raise NoSignalError(_no_signal(chosen.choice))
         emission = Emission(
             chosen.system,
             chosen.predictor,
@@ -244,7 +231,7 @@ class _Job:
         )
         parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
         result = self._result(runner, engine, layout, known, chosen, parts, notes)
-        self._publish(parts, result, inputs)
+        publish(self.out, parts, self._manifest(result, inputs))
         return result
 
     def _inputs(self, features: Dataset, vectors: Dataset | None) -> dict[str, Any]:
@@ -302,12 +289,6 @@ class _Job:
             )
         return known, tuple(notes)
 
-    def _recall(self, layout: Layout) -> float | None:
-        """Return the recall to ask for; ``None``: look at all pairs."""
-        if self.recall is not None:
-            return None if self.recall >= 1.0 else self.recall
-        return None if layout.n_rows**2 * layout.n_features <= EXACT_WORK else DEFAULT_RECALL
-
     def _result(
         self,
         runner: Runner,
@@ -318,7 +299,7 @@ class _Job:
         parts: list[Path],
         notes: tuple[str, ...],
     ) -> DatasetResult:
-        verdict = chosen.verdict
+        choice = chosen.choice
         n_unknown = layout.n_rows - known.n_known
         n_written = sum(runner.read(pieces.read_table, part).num_rows for part in parts)
         counts = {
@@ -340,39 +321,24 @@ class _Job:
             chosen.recall,
             chosen.coverage,
             None if chosen.hidden is None else chosen.hidden.scores.means(),
-            () if verdict is None else tuple(
+            () if choice is None else tuple(
                 {**each.to_dict(), **means}
-                for each, means in zip(verdict.tried, verdict.means, strict=True)
+                for each, means in zip(choice.tried, choice.means, strict=True)
             ),
             notes,
             {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
         )  # fmt: skip
 
-    def _publish(self, parts: list[Path], result: DatasetResult, inputs: Mapping[str, Any]) -> None:
-        """Copy the parts to the output folder, each whole or not at all, and the manifest last."""
-        out = Path(self.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / MANIFEST).unlink(missing_ok=True)
-        about = []
-        for part in parts:
-            pieces.check(part)
-            with atomic_output(out / part.name, overwrite=True) as file, part.open("rb") as source:
-                shutil.copyfileobj(source, file, 1 << 22)
-            about.append({"name": part.name, **(pieces.piece_about(part) or {})})
-        for stale in out.glob("part-*.parquet"):
-            if stale.name not in result.parts:
-                stale.unlink()
+    def _manifest(self, result: DatasetResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
         options = {each: value for request in (self.reading, self.how, self.trust)
                    for each, value in request.to_dict().items()}  # fmt: skip
-        manifest = {
+        return {
             **provenance(plan.own_version()),
             "options": {**options, "recall": self.recall},
             "inputs": inputs,
             **result.to_dict(),
-            "parts": about,
             "pieces": plan.ledger_of_pieces(Path(self.work)),
         }
-        plan.write_json(out / MANIFEST, manifest)
 
 
 def _is_parquet(path: str) -> bool:
@@ -387,11 +353,10 @@ def _is_parquet(path: str) -> bool:
         ) from error
 
 
-def _no_signal(chosen: Chosen) -> str:
-    assert chosen.verdict is not None
+def _no_signal(choice: Choice) -> str:
     return (
         "The features carry no signal about these vectors: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {chosen.verdict.centred_cosine:.3f}, "
-        f"p = {chosen.verdict.p_value:.2g}). Check that names and rows belong together, or use "
-        "other features; force=True imputes anyway."
+        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
+        f"p = {choice.p_value:.2g}). Check that names and rows belong together, or use other "
+        "features; force=True imputes anyway."
     )

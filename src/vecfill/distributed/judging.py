@@ -21,9 +21,10 @@ from vecfill.distributed.trend import Sample, Trend
 from vecfill.model.directions import unit
 from vecfill.model.predictors import LatentSemantic
 from vecfill.trust.candidates import FIRST_RIDGE, RESIDUAL_SHARES
-from vecfill.trust.choice import CHANCE, honest_scores, permutation_p_value
+from vecfill.trust.choice import Choice, honest_scores, permutation_p_value
 from vecfill.trust.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
-from vecfill.trust.hidden import N_GROUPS, Hidden
+from vecfill.trust.folds import dealt_out
+from vecfill.trust.hidden import Hidden
 from vecfill.trust.scores import score_rows
 from vecfill.trust.signals import N_PROBES, SIGNALS
 from vecfill.trust.trials import pool_of, standing
@@ -193,41 +194,23 @@ class HiddenRows:
         """Return signals and scores of the hidden rows, for the confidence."""
         pool, truth = self.pool()
         scores = score_rows(vectors, truth, pool, self.centre())
-        group = np.arange(self.places.size) % N_GROUPS
+        group = dealt_out(self.places.size)
         return Hidden(self.numbers, group, signals, scores)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The predictor chosen, and how all of them did on the hidden rows."""
-
-    predictor: LatentSemantic
-    tried: tuple[LatentSemantic, ...]
-    means: tuple[dict[str, float], ...]
-    p_value: float
-    centred_cosine: float
-
-    @property
-    def has_signal(self) -> bool:
-        """Whether the choice beats the mean of the known rows by more than chance."""
-        return self.p_value < CHANCE and self.centred_cosine > 0
-
-
-def chosen(
-    hidden: HiddenRows, found: list[tuple[LatentSemantic, np.ndarray]], goal: str
-) -> Verdict:
+def chosen(hidden: HiddenRows, found: list[tuple[LatentSemantic, np.ndarray]], goal: str) -> Choice:
     """Return the candidate that imputes the hidden rows best."""
     pool, truth = hidden.pool()
     centre = hidden.centre()
     scores = [score_rows(vectors, truth, pool, centre) for _, vectors in found]
     directions = [unit(vectors - centre) for _, vectors in found]
-    group = np.arange(hidden.places.size) % N_GROUPS
+    group = dealt_out(hidden.places.size)
     best = int(np.argmax(standing(scores, np.arange(group.size), goal)))
     honest, steps = honest_scores(scores, directions, group, goal)
-    return Verdict(
+    return Choice(
         found[best][0],
         tuple(each for each, _ in found),
         tuple(score.means() for score in scores),
+        honest,
         permutation_p_value(steps, unit(pool[truth] - centre)),
-        float(honest.centred_cosine.mean()),
     )

@@ -9,7 +9,6 @@ import numpy as np
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.judging import (
     HiddenRows,
-    Verdict,
     candidates_of,
     centred,
     chosen,
@@ -32,6 +31,7 @@ from vecfill.method.trend import MAX_RANK
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.requests import Method
+from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import learn_confidence
 from vecfill.trust.hidden import Hidden
 
@@ -50,7 +50,7 @@ class Chosen:
     trend: Trend | None
     hidden: Hidden | None
     coverage: float | None
-    verdict: Verdict | None
+    choice: Choice | None
     recall: float
 
 
@@ -95,7 +95,7 @@ class _Ground:
         partition = partitioned(runner, prepared(runner, self.layout, preparation))
         search = planned_search(runner, partition, min_degree, self.recall)
         searched(runner, partition, search)
-        spanned(runner, partition, is_exact=search.is_exact)
+        spanned(runner, partition)
         return partition, search
 
     def solved(
@@ -151,13 +151,13 @@ def choose_method(
     ground = _Ground(runner, layout, known, recall, memory)
     final, sample = Sample(known, "final"), Sample(known, "hidden")
     centred(runner, final)
-    verdict = None
+    choice = None
     graphs: dict[str, tuple[Partition, Search]] = {}
     if asked is None:
         centred(runner, sample)
-        verdict = _compared(ground, HiddenRows(sample, places), graphs, how.goal)
-    predictor = verdict.predictor if asked is None and verdict is not None else asked
-    assert predictor is not None
+        choice = _compared(ground, HiddenRows(sample, places), graphs, how.goal)
+    predictor = asked if choice is None else choice.predictor
+    assert isinstance(predictor, LatentSemantic)
     if predictor.preparation not in graphs:
         graphs[predictor.preparation] = ground.graph(predictor.preparation, predictor.min_degree)
     partition, search = graphs[predictor.preparation]
@@ -169,7 +169,7 @@ def choose_method(
         coverage = None if trust is None else trust.coverage
     kinds = {} if hidden is None else MIX_SIGNALS
     system, trend = ground.solved([predictor], partition, final, kinds)
-    return Chosen(predictor, system, trend, hidden, coverage, verdict, search.recall)
+    return Chosen(predictor, system, trend, hidden, coverage, choice, search.recall)
 
 
 def _compared(
@@ -177,7 +177,7 @@ def _compared(
     hidden: HiddenRows,
     graphs: dict[str, tuple[Partition, Search]],
     goal: str,
-) -> Verdict:
+) -> Choice:
     """Return the candidate that does best on the hidden rows."""
     found, only = [], hidden.places_unseen()
     for preparation in AUTO_PREPARATIONS:

@@ -1,286 +1,195 @@
-"""Stage: who is near whom, exactly within the cells that each row looks at.
+"""Stage: who is near whom, exactly within the cells that each row may meet.
 
-Each row meets the cells with the nearest centres. How many are needed is read off a sample of rows
-whose true neighbours are known: the rank of the cell that holds each of them. If all true
-neighbours are asked for, a row meets every cell that can hold a nearer row, and the result is that
-of brute force. Products in 32 bits choose candidates and exact distances decide,
-as in memory, so neither groups nor tiles decide any bit.
+The search is that of the path in memory, over rows that are mapped from disk. A row meets the cells
+that can hold a nearer row than it has, so the result is that of brute force. Where that would take
+too long, each cell meets only the nearest cells, up to a number of rows that is read off a sample:
+how many rows lie nearer than the cell of each true neighbour. Products in 32 bits choose candidates
+and exact distances decide, as in memory, so neither groups nor tiles decide any bit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from vecfill.distributed.partition import Partition
-from vecfill.distributed.pieces import read_array, write_array
-from vecfill.distributed.preparing import View
+from vecfill.distributed.pieces import read_values, write_array, write_values
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.method.engine import row_blocks
 from vecfill.method.search.among import merged_lists, nearest_among, no_lists, sorted_lists
-from vecfill.method.search.cell_neighbors import N_FIRST, empty_lists
-from vecfill.method.search.cells import MAX_WIDTH, evenly_spaced
-from vecfill.method.search.distances import Lifted, lifted
+from vecfill.method.search.cell_neighbors import N_FIRST, N_NEXT, empty_lists, share_of_pairs
+from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cells import Cells, evenly_spaced
+from vecfill.method.search.distances import Lifted
 from vecfill.method.search.forest import edges_of_lists, spanning_forest
-from vecfill.method.search.neighbors import RECALL_SAMPLE, certified_reach
-from vecfill.method.search.scans import scan_rows
+from vecfill.method.search.neighbors import MOST_EXACT_WORK, RECALL_SAMPLE, certified_reach
+from vecfill.method.search.scans import rank_exactly
 
 SLACK = 8
 """Rows listed beyond those asked for: most proofs of the tree need no further search."""
 
-TILE = 1024
-"""Rows that meet a cell at once."""
+N_SURE = 4
+"""Of these, so many are proved like those asked for if cells are left out."""
 
-MOST_PROBES_HELD = 4_000_000
-"""Pairs of a row and a cell that are sorted at once."""
+DEFAULT_RECALL = 0.95
+
+DOUBTFUL_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class Search:
-    """How neighbours are searched: how many, and in how many cells."""
+    """How neighbours are searched: how many, and how far."""
 
     n_neighbors: int
-    n_probes: int
+    n_met: float
+    """A cell meets the nearest cells that begin within so many rows; all of them if infinite."""
     recall: float
-    """Share of true neighbours found, on a sample; 1 if all cells are met."""
-    is_exact: bool
+    """Share of true neighbours found, on a sample; 1 if all cells may be met."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all true neighbours are found."""
+        return bool(np.isinf(self.n_met))
 
     def n_listed(self, n_rows: int) -> int:
         """Return how many candidates a row keeps."""
         return min(self.n_neighbors + SLACK, n_rows - 1)
 
+    def n_sure(self, n_rows: int) -> int:
+        """Return how many of them must be proved."""
+        return min(self.n_neighbors + (0 if self.is_exact else N_SURE), n_rows - 1)
 
-def sample_truth(view: View, block: int, n_neighbors: int) -> None:
-    """Write the nearest rows, within a block, of a sample of all rows."""
-    sample = evenly_spaced(view.layout.n_rows, RECALL_SAMPLE)
-    span = view.layout.blocks[block]
-    numbers = np.arange(span.start, span.stop)
-    found = nearest_among(
-        view.some_rows(sample), sample, view.rows(block), numbers, n_listed=n_neighbors
-    )
-    write_array(view.piece("sample", "numbers", block), found[0])
-    write_array(view.piece("sample", "squared", block), found[1])
+
+def plan_search(partition: Partition, n_neighbors: int, recall: float | None) -> None:
+    """Write how many rows each cell must meet for a recall; ``None``: exactly if that is quick."""
+    cells = partition.cells
+    n_rows, n_listed = cells.order.size, Search(n_neighbors, np.inf, 1.0).n_listed(len(cells.order))
+    if recall is None:
+        n_pairs = share_of_pairs(cells, n_listed, n_jobs=1) * n_rows**2
+        recall = 1.0 if n_pairs * cells.lift.n_features <= MOST_EXACT_WORK else DEFAULT_RECALL
+    found = {"n_met": None, "recall": 1.0}
+    if recall < 1.0:
+        before = np.sort(_rows_before(cells, n_neighbors, n_listed).ravel())
+        n_met = int(before[int(np.ceil(recall * before.size)) - 1]) + 1
+        if n_met < n_rows - 1:
+            n_met = max(n_met, 2 * n_listed)
+            found = {"n_met": n_met, "recall": float((before < n_met).mean())}
+    write_values(partition.view.piece("sample", "search.json"), found)
+
+
+def _rows_before(cells: Cells, n_neighbors: int, n_listed: int) -> np.ndarray:
+    """Return how many rows lie in nearer cells than each true neighbour of a sample of rows."""
+    sample = evenly_spaced(cells.order.size, RECALL_SAMPLE).astype(np.int32)
+    lists = empty_lists(sample.size, n_listed)
+    search_cells(cells, sample, lists, n_first=N_FIRST, n_next=N_NEXT, n_jobs=1)
+    theirs = cells.cell_of(lists[1][:, :n_neighbors])
+    before = [_before(cells, int(cell)) for cell in cells.cell_of(sample)]
+    return np.take_along_axis(np.array(before), theirs, 1)
+
+
+def _before(cells: Cells, cell: int) -> np.ndarray:
+    """Return how many rows lie in cells that are nearer to a cell than each cell is."""
+    sizes, nearest = np.diff(cells.starts), cells.nearest[cell]
+    before = np.empty_like(sizes)
+    before[nearest] = np.cumsum(sizes[nearest]) - sizes[nearest]
+    return before
 
 
 def planned_search(
     runner: Runner, partition: Partition, n_neighbors: int, recall: float | None
 ) -> Search:
-    """Return how many cells each row must meet; `recall` is what is asked for, ``None`` exact."""
+    """Return how neighbours are searched for the recall asked for; 1 is exact, ``None`` decides."""
     view = partition.view
-    n_cells = view.layout.n_cells
     n_neighbors = min(n_neighbors, view.layout.n_rows - 1)
-    if recall is None or recall >= 1.0:
-        return Search(n_neighbors, n_cells, 1.0, is_exact=True)
-    blocks = range(len(view.layout.blocks))
-    runner.run(
-        Task(
-            f"neighbours {view.preparation}",
-            f"sample {block}",
-            sample_truth,
-            {"view": view, "block": block, "n_neighbors": n_neighbors},
-            (view.piece("sample", "numbers", block), view.piece("sample", "squared", block)),
-        )
-        for block in blocks
-    )
-    sample = evenly_spaced(view.layout.n_rows, RECALL_SAMPLE)
-    truth = no_lists(sample.size, n_neighbors)
-    for block in blocks:
-        part = [
-            runner.read(read_array, view.piece("sample", name, block))
-            for name in ("numbers", "squared")
-        ]
-        truth = merged_lists(truth, (part[0], part[1]))
-    nearness = partition.nearness(view.some_rows(sample))
-    cell_of = np.searchsorted(partition.starts, partition.place[truth[0]], side="right") - 1
-    own = np.take_along_axis(nearness, cell_of, 1)
-    ranks = np.sort((nearness[:, None, :] > own[:, :, None]).sum(axis=2).ravel())
-    n_probes = int(ranks[int(np.ceil(recall * ranks.size)) - 1]) + 1
-    if n_probes >= n_cells:
-        return Search(n_neighbors, n_cells, 1.0, is_exact=True)
-    found = float((ranks < n_probes).mean())
-    return Search(n_neighbors, n_probes, found, is_exact=False)
+    piece = view.piece("sample", "search.json")
+    arguments = {"partition": partition, "n_neighbors": n_neighbors, "recall": recall}
+    stage = f"neighbours {view.preparation}"
+    runner.run([Task(stage, "sample", plan_search, arguments, (piece,))])
+    found = runner.read(read_values, piece)
+    n_met = np.inf if found["n_met"] is None else float(found["n_met"])
+    return Search(n_neighbors, n_met, found["recall"])
 
 
 def search_group(partition: Partition, group: int, search: Search) -> None:
     """Write the nearest rows of a group, how far its lists reach, and the forest of its edges."""
-    view = partition.view
-    found = _GroupSearch(partition, group, search)
-    for first, last in found.batches():
-        found.meet(first, last)
-    numbers, squared, reach = found.ranked()
-    n_neighbors = search.n_neighbors
-    mine = partition.order[partition.group_starts[group] : partition.group_starts[group + 1]]
-    write_array(view.piece("nearest", group), numbers[:, :n_neighbors].astype(np.int32))
+    view, cells, span = partition.view, partition.cells, partition.span(group)
+    n_rows = cells.order.size
+    lists = empty_lists(span.stop - span.start, search.n_listed(n_rows))
+    positions, ring = np.arange(span.start, span.stop, dtype=np.int32), (0.0, search.n_met)
+    search_cells(cells, positions, lists, n_first=N_FIRST, n_next=N_NEXT, ring=ring, n_jobs=1)
+    numbers, squared, reach = _ranked(partition, span, search, *lists)
+    if not search.is_exact:
+        # Only what is proved has the same bits in any group; beyond it nothing is known.
+        n_sure = search.n_sure(n_rows)
+        numbers, squared = numbers[:, :n_sure], squared[:, :n_sure]
+        reach = squared[:, -1].copy()
+    mine = partition.order[span]
+    write_array(view.piece("nearest", group), numbers[:, : search.n_neighbors].astype(np.int32))
     write_array(view.piece("reach", group), reach)
     write_array(
         view.piece("forest", group), spanning_forest(edges_of_lists(mine, numbers, squared))
     )
 
 
-class _GroupSearch:
-    """The rows of one group on their way to their neighbours."""
+def _ranked(
+    partition: Partition, span: slice, search: Search, values: np.ndarray, indices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the lists by exact distance: row numbers, squared distances, and their reach."""
+    cells = partition.cells
+    n_rows, n_listed = cells.order.size, indices.shape[1]
+    lift = Lifted(cells.lift.points[span], cells.lift.half_squares[span])
+    reach = np.full(len(values), np.inf)
+    if n_listed < n_rows - 1:
+        reach = certified_reach(lift, values[:, -1])
+    squared = np.empty(indices.shape)
+    rank_exactly(partition.rows, span.start, indices, squared)
+    numbers = cells.order[indices].astype(np.int64)
+    # Ties are in the order of positions, and are wanted in that of row numbers.
+    tied = np.flatnonzero((np.diff(squared, axis=1) == 0.0).any(axis=1))
+    numbers[tied], squared[tied] = sorted_lists(numbers[tied], squared[tied])
+    doubtful = np.flatnonzero(squared[:, search.n_sure(n_rows) - 1] >= reach)
+    for block in row_blocks(doubtful.size, DOUBTFUL_AT_ONCE):
+        some = doubtful[block]
+        found = _searched_again(partition, span.start + some, search, squared[some])
+        numbers[some], squared[some] = found
+        reach[some] = found[1][:, -1]
+    return numbers, squared, reach
 
-    def __init__(self, partition: Partition, group: int, search: Search) -> None:
-        self.partition, self.search = partition, search
-        self.cells = partition.groups[group]
-        self.first, self.last = (int(each) for each in partition.group_starts[group : group + 2])
-        self.rows = np.array(partition.group_rows(group))
-        self.lift = lifted(self.rows, centre=partition.middle, n_jobs=1)
-        self.n_rows = partition.view.layout.n_rows
-        self.values, self.indices = empty_lists(len(self.rows), search.n_listed(self.n_rows))
-        self.mine = np.arange(self.first, self.last, dtype=np.int32)
-        self.everyone = np.arange(self.n_rows, dtype=np.int32)
 
-    def batches(self) -> list[tuple[int, int]]:
-        """Return runs of cells whose probes are held at once."""
-        starts = self.partition.starts
-        n_held = max(1, MOST_PROBES_HELD // self.search.n_probes)
-        runs, first = [], self.cells[0]
-        for cell in range(self.cells[0] + 1, self.cells[1] + 1):
-            if cell == self.cells[1] or starts[cell + 1] - starts[first] > n_held:
-                runs.append((first, cell))
-                first = cell
-        return runs
-
-    def probing(
-        self, first: int, last: int, n_probes: int | None = None
-    ) -> list[tuple[int, np.ndarray]]:
-        """Return the cells that rows of some cells meet, each with the places of these rows."""
-        partition, n_probes = self.partition, n_probes or self.search.n_probes
-        begin, end = (int(partition.starts[cell]) - self.first for cell in (first, last))
-        if n_probes >= partition.view.layout.n_cells:
-            places = np.arange(begin, end, dtype=np.int32)
-            return [(cell, places) for cell in range(partition.view.layout.n_cells)]
-        chosen = np.empty((end - begin, n_probes), np.int32)
-        # A cell at a time: the shape of a product must not depend on how cells are grouped.
-        for cell in range(first, last):
-            start, stop = (int(each) - self.first for each in partition.starts[cell : cell + 2])
-            for block in row_blocks(stop - start, MAX_WIDTH):
-                some = slice(start + block.start, start + block.stop)
-                near = partition.nearness(self.rows[some])
-                best = np.argpartition(-near, n_probes - 1, axis=1)[:, :n_probes]
-                chosen[some.start - begin : some.stop - begin] = best
-        flat = chosen.ravel()
-        by_cell = np.argsort(flat, kind="stable")
-        places = (begin + by_cell // n_probes).astype(np.int32)
-        edges = np.searchsorted(flat[by_cell], np.arange(partition.view.layout.n_cells + 1))
-        spans = pairwise(edges)
-        return [(cell, places[low:high]) for cell, (low, high) in enumerate(spans) if high > low]
-
-    def meet(self, first: int, last: int) -> None:
-        """Let the rows of some cells keep the best of the cells that they meet."""
-        if not self.search.is_exact:
-            for cell, places in self.probing(first, last):
-                self._meet_cell(cell, places)
-            return
-        partition = self.partition
-        begin, end = (int(partition.starts[cell]) - self.first for cell in (first, last))
-        # No row of a cell is nearer than its centre less its radius; rounding is allowed for.
-        away = cdist(self.rows[begin:end], partition.centre(slice(None)))
-        nearest = away - partition.radii - 1e-6 * (away + partition.radii)
-        nearest = np.maximum(nearest, 0.0) ** 2
-        for cell, places in self.probing(first, last, min(N_FIRST, partition.radii.size)):
-            self._meet_cell(cell, places)
-            nearest[places - begin, cell] = np.inf
-        for cell in range(partition.radii.size):
-            worst = -2.0 * self.values[begin:end, -1].astype(np.float64)
-            places = np.flatnonzero(nearest[:, cell] <= worst) + begin
-            self._meet_cell(cell, places[np.isfinite(nearest[places - begin, cell])])
-
-    def _meet_cell(self, cell: int, places: np.ndarray) -> None:
-        """Let rows at some places keep the best of a cell."""
-        partition = self.partition
-        theirs, places = partition.cell_rows(cell), places.astype(np.int32)
-        if not (len(theirs) and places.size):
-            return
-        points = lifted(theirs, centre=partition.middle, n_jobs=1).points
-        for columns in row_blocks(len(points), MAX_WIDTH):
-            start = int(partition.starts[cell]) + columns.start
-            for block in row_blocks(places.size, TILE):
-                some = places[block]
-                products = self.lift.swapped(some) @ points[columns].T
-                lists = (self.mine, self.everyone, self.values, self.indices)
-                scan_rows(products, some, start, *lists)
-
-    def ranked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the lists by exact distance: row numbers, squared distances, and their reach."""
-        n_listed = self.indices.shape[1]
-        squared = self.partition.squared_from(self.rows, self.indices)
-        is_listed = self.indices >= 0
-        squared[~is_listed] = np.inf
-        numbers = np.where(is_listed, self.partition.order[self.indices], -1).astype(np.int64)
-        numbers, squared = sorted_lists(numbers, squared)
-        is_full = is_listed.all(axis=1)
-        reach = np.full(len(numbers), np.inf)
-        if n_listed < self.n_rows - 1:
-            some = np.flatnonzero(is_full)
-            reach[some] = certified_reach(_rows_of(self.lift, some), self.values[some, -1])
-        self._search_again(numbers, squared, reach)
-        if not self.search.is_exact:
-            # Nothing is proved about rows in cells that were not met.
-            reach[:] = np.inf
-        return numbers, squared, reach
-
-    def _search_again(self, numbers: np.ndarray, squared: np.ndarray, reach: np.ndarray) -> None:
-        """Search rows without proof, or with too few neighbours, again in 64 bits."""
-        last = self.search.n_neighbors - 1
-        is_short = numbers[:, last] < 0
-        doubtful = np.flatnonzero(is_short | (squared[:, last] >= reach))
-        if not doubtful.size:
-            return
-        n_listed = numbers.shape[1]
-        lists = no_lists(doubtful.size, n_listed)
-        mine = self.partition.order[self.first : self.last][doubtful].astype(np.int64)
-        for first, end in self.batches():
-            for cell, places in self.probing(first, end):
-                some = np.flatnonzero(np.isin(doubtful, places))
-                self._meet_carefully(cell, doubtful, mine, some, lists)
-        if not self.search.is_exact and is_short.any():
-            lists = self._all_cells(doubtful, mine, is_short[doubtful], lists)
-        numbers[doubtful], squared[doubtful] = lists
-        reach[doubtful] = squared[doubtful, -1]
-
-    def _meet_carefully(
-        self,
-        cell: int,
-        doubtful: np.ndarray,
-        mine: np.ndarray,
-        some: np.ndarray,
-        lists: tuple[np.ndarray, np.ndarray],
-    ) -> None:
-        theirs = self.partition.cell_rows(cell)
-        if not (some.size and len(theirs)):
-            return
-        first, last = self.partition.starts[cell : cell + 2]
+def _searched_again(
+    partition: Partition, positions: np.ndarray, search: Search, squared: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lists of rows without proof, searched in 64 bits wherever a row can be as near."""
+    cells, order = partition.cells, partition.order
+    may_hold = _may_hold(cells, positions, np.sqrt(squared[:, -1]), search.n_met)
+    lists = no_lists(*squared.shape)
+    rows, mine = partition.rows[positions], order[positions].astype(np.int64)
+    for cell in np.flatnonzero(may_hold.any(axis=0)):
+        some, theirs = np.flatnonzero(may_hold[:, cell]), slice(*cells.starts[cell : cell + 2])
         found = nearest_among(
-            self.rows[doubtful[some]],
+            rows[some],
             mine[some],
-            np.ascontiguousarray(theirs),
-            self.partition.order[first:last].astype(np.int64),
-            n_listed=lists[0].shape[1],
+            partition.rows[theirs],
+            order[theirs].astype(np.int64),
+            n_listed=squared.shape[1],
         )
         lists[0][some], lists[1][some] = merged_lists((lists[0][some], lists[1][some]), found)
-
-    def _all_cells(
-        self,
-        doubtful: np.ndarray,
-        mine: np.ndarray,
-        is_short: np.ndarray,
-        lists: tuple[np.ndarray, np.ndarray],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Let rows whose cells held too few others look at every cell."""
-        some = np.flatnonzero(is_short)
-        lists[0][some], lists[1][some] = no_lists(some.size, lists[0].shape[1])
-        for cell in range(self.partition.view.layout.n_cells):
-            self._meet_carefully(cell, doubtful, mine, some, lists)
-        return lists
+    return lists
 
 
-def _rows_of(lift: Lifted, some: np.ndarray) -> Lifted:
-    return Lifted(lift.points[some], lift.half_squares[some])
+def _may_hold(cells: Cells, positions: np.ndarray, radii: np.ndarray, n_met: float) -> np.ndarray:
+    """Tell which cells can hold a row within a radius of each position, of those it may meet."""
+    may_hold = np.empty((positions.size, cells.n_cells), np.bool_)
+    cell_of = cells.cell_of(positions)
+    radii = (radii * (1.0 + 1e-6) + 1e-30).astype(np.float32)
+    for cell in np.unique(cell_of):
+        some = np.flatnonzero(cell_of == cell)
+        leans = cells.lift.points[positions[some], :-2] @ cells.centres[:, :-2].T
+        leans -= leans[:, cell].copy()[:, None]
+        is_near = cells.limits[cell] - leans <= radii[some, None] * cells.gaps[cell]
+        may_hold[some] = is_near & (_before(cells, int(cell)) < n_met)
+    return may_hold
 
 
 def searched(runner: Runner, partition: Partition, search: Search) -> None:

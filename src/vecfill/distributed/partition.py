@@ -1,7 +1,8 @@
 """Stage: rows -> cells of near rows, and the rows in the order of their cells.
 
 Centres come from k-means on a sample, as in memory. A *position* is a place in the order of cells.
-Cells that follow each other form groups: one task searches the neighbours of one group.
+All rows lie in that order in one file, because near rows are then near on disk, and a search maps
+what it meets. Cells that follow each other form groups: one task searches for one group.
 """
 
 from __future__ import annotations
@@ -11,17 +12,28 @@ from functools import cached_property
 
 import numpy as np
 
-from vecfill.distributed.pieces import read_array, write_array
+from vecfill.distributed.pieces import new_array, read_array, write_array
 from vecfill.distributed.preparing import View
 from vecfill.distributed.tasks import Runner, Task
+from vecfill.method.engine import row_blocks
 from vecfill.method.search.cells import (
     SAMPLE_PER_CELL,
+    Cells,
+    bounds_of,
     by_place,
     centres_of,
     evenly_spaced,
     nearest_centres,
+    set_leans,
 )
-from vecfill.method.search.distances import pair_distances
+from vecfill.method.search.distances import Lifted, lifted
+
+ROWS_AT_ONCE = 131072
+"""Rows that are put in their order together."""
+
+ORDER = ("rows", "places", "starts", "centres")
+ORDERED = ("rows", "points", "half_squares")
+BOUNDS = ("centres", "gaps", "limits", "nearest", "diameter")
 
 
 @dataclass(frozen=True)
@@ -52,14 +64,23 @@ class Partition:
         return read_array(self.view.piece("order", "places"))
 
     @cached_property
-    def centres(self) -> np.ndarray:
-        """The centres of the cells, less the middle."""
-        return read_array(self.view.piece("cells", "centres"))
+    def rows(self) -> np.ndarray:
+        """All rows by position."""
+        return read_array(self.view.piece("ordered", "rows"))
 
     @cached_property
-    def middle(self) -> np.ndarray:
-        """What rows are centred by."""
-        return read_array(self.view.piece("cells", "middle"))
+    def lift(self) -> Lifted:
+        """All rows by position, ready for products."""
+        return Lifted(*(read_array(self.view.piece("ordered", name)) for name in ORDERED[1:]))
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells as a search in memory has them, but mapped from disk."""
+        centres, gaps, limits, nearest, diameter = (
+            read_array(self.view.piece("bounds", name)) for name in BOUNDS
+        )
+        bounds = (centres, gaps, limits, nearest, float(diameter[0]))
+        return Cells(self.order, self.starts, self.lift, *bounds)
 
     @cached_property
     def group_starts(self) -> np.ndarray:
@@ -67,60 +88,10 @@ class Partition:
         firsts = [first for first, _ in self.groups]
         return self.starts[[*firsts, self.groups[-1][1]]]
 
-    def group_rows(self, group: int) -> np.ndarray:
-        """Return the rows of a group, by position."""
-        return read_array(self.view.piece("grouped", group))
-
-    def cell_rows(self, cell: int) -> np.ndarray:
-        """Return the rows of a cell."""
-        first, last = self.starts[cell], self.starts[cell + 1]
-        group = int(np.searchsorted(self.group_starts, first, side="right")) - 1
-        offset = self.group_starts[group]
-        return self.group_rows(group)[first - offset : last - offset]
-
-    @cached_property
-    def radii(self) -> np.ndarray:
-        """How far the farthest row of each cell lies from its centre."""
-        groups = range(len(self.groups))
-        return np.concatenate([read_array(self.view.piece("radii", group)) for group in groups])
-
-    def centre(self, cell: int | slice) -> np.ndarray:
-        """Return the centre of a cell, where the rows are."""
-        return self.middle.astype(np.float64) + self.centres[cell]
-
-    def rows_at(self, positions: np.ndarray) -> np.ndarray:
-        """Return the rows at some positions."""
-        found = np.empty((positions.size, self.view.layout.n_features), self.view.layout.dtype)
-        group_of = np.searchsorted(self.group_starts, positions, side="right") - 1
-        for group in np.unique(group_of):
-            some = np.flatnonzero(group_of == group)
-            found[some] = self.group_rows(int(group))[positions[some] - self.group_starts[group]]
-        return found
-
-    def squared_from(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return the exact squared distance of each row from the positions that it lists."""
-        squared = np.full(positions.size, np.inf)
-        listed = positions.ravel()
-        group_of = np.searchsorted(self.group_starts, listed, side="right") - 1
-        by_group = np.argsort(group_of, kind="stable")
-        begins = np.searchsorted(group_of[by_group], np.arange(len(self.groups) + 1))
-        for group in range(len(self.groups)):
-            some = by_group[begins[group] : begins[group + 1]]
-            if some.size:
-                others = listed[some] - self.group_starts[group]
-                left = some // positions.shape[1]
-                squared[some] = pair_distances(rows, self.group_rows(group), left, others)
-        return squared.reshape(positions.shape)
-
-    def points_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows as they are compared with centres: centred, in 32 bits."""
-        return (rows - self.middle).astype(np.float32)
-
-    def nearness(self, rows: np.ndarray) -> np.ndarray:
-        """Return how near each row is to every centre: larger is nearer."""
-        products = self.points_of(rows) @ self.centres.T
-        products -= 0.5 * np.einsum("ij,ij->i", self.centres, self.centres)
-        return products
+    def span(self, group: int) -> slice:
+        """Return the positions of a group."""
+        first, last = (int(each) for each in self.group_starts[group : group + 2])
+        return slice(first, last)
 
 
 def find_centres(view: View) -> None:
@@ -143,33 +114,61 @@ def assign(view: View, block: int) -> None:
 
 
 def put_in_order(view: View) -> None:
-    """Write the order of the rows by cell, and where cells begin."""
-    layout = view.layout
-    pieces = [view.piece("cells", "of", block) for block in range(len(layout.blocks))]
+    """Write the order of the rows by cell, where cells begin, and the centres that have rows."""
+    pieces = [view.piece("cells", "of", block) for block in range(len(view.layout.blocks))]
     cells = np.concatenate([read_array(piece) for piece in pieces])
+    counts = np.bincount(cells, minlength=view.layout.n_cells)
     order = np.argsort(cells, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=layout.n_cells))])
     place = np.empty_like(order)
     place[order] = np.arange(order.size, dtype=np.int32)
-    write_array(view.piece("order", "rows"), order)
-    write_array(view.piece("order", "places"), place)
-    write_array(view.piece("order", "starts"), starts)
+    starts = np.concatenate([[0], np.cumsum(counts[counts > 0])])
+    centres = read_array(view.piece("cells", "centres"))[counts > 0]
+    for name, array in zip(ORDER, (order, place, starts, centres), strict=True):
+        write_array(view.piece("order", name), array)
 
 
-def gather_group(partition: Partition, group: int) -> None:
-    """Write the rows of a group of cells by position."""
-    first, last = partition.group_starts[group : group + 2]
-    numbers = partition.order[first:last]
-    by_number = np.argsort(numbers)
-    rows = np.empty((numbers.size, partition.view.layout.n_features), partition.view.layout.dtype)
-    rows[by_number] = partition.view.some_rows(numbers[by_number])
-    write_array(partition.view.piece("grouped", group), rows)
-    radii = []
-    for cell in range(*partition.groups[group]):
-        begin, end = partition.starts[cell : cell + 2] - first
-        away = rows[begin:end] - partition.centre(cell)
-        radii.append(np.sqrt(np.einsum("ij,ij->i", away, away).max(initial=0.0)))
-    write_array(partition.view.piece("radii", group), np.array(radii))
+def put_rows_in_order(view: View) -> None:
+    """Write all rows by position, as they are and ready for products."""
+    layout = view.layout
+    order = read_array(view.piece("order", "rows"))
+    middle = read_array(view.piece("cells", "middle"))
+    half_squares, shape = np.empty(layout.n_rows), (layout.n_rows, layout.n_features)
+    lifted_shape = (layout.n_rows, layout.n_features + 2)
+    with (
+        new_array(view.piece("ordered", "rows"), shape, layout.dtype) as rows_file,
+        new_array(view.piece("ordered", "points"), lifted_shape, np.float32) as points_file,
+    ):
+        for block in row_blocks(layout.n_rows, ROWS_AT_ONCE):
+            by_number = np.argsort(order[block])
+            rows = np.empty((by_number.size, layout.n_features), layout.dtype)
+            rows[by_number] = view.some_rows(order[block][by_number])
+            lift = lifted(rows, centre=middle, n_jobs=1)
+            half_squares[block] = lift.half_squares
+            rows_file.write(rows)
+            points_file.write(lift.points)
+    write_array(view.piece("ordered", "half_squares"), half_squares)
+
+
+def lean_group(partition: Partition, group: int) -> None:
+    """Write how far the rows of each cell of a group lean to every other cell, at most."""
+    centres = np.ascontiguousarray(read_array(partition.view.piece("order", "centres")).T)
+    first, last = partition.groups[group]
+    leans = np.empty((last - first, centres.shape[1]), np.float32)
+    for cell in range(first, last):
+        out = leans[cell - first : cell - first + 1]
+        set_leans(partition.lift.points, partition.starts, centres, slice(cell, cell + 1), out)
+    write_array(partition.view.piece("leans", group), leans)
+
+
+def write_bounds(partition: Partition) -> None:
+    """Write what bounds the distances between cells."""
+    view, groups = partition.view, range(len(partition.groups))
+    centres = read_array(view.piece("order", "centres"))
+    leans = np.concatenate([read_array(view.piece("leans", group)) for group in groups])
+    lengths = np.maximum.reduceat(partition.lift.lengths, partition.starts[:-1])
+    *arrays, diameter = bounds_of(centres, leans, lengths)
+    for name, array in zip(BOUNDS, (*arrays, np.array([diameter])), strict=True):
+        write_array(view.piece("bounds", name), array)
 
 
 def grouped_cells(starts: np.ndarray, n_rows: int) -> tuple[tuple[int, int], ...]:
@@ -198,13 +197,16 @@ def partitioned(runner: Runner, view: View) -> Partition:
         Task(stage, f"cells {block}", assign, {"view": view, "block": block},
              (view.piece("cells", "of", block),)) for block in range(len(layout.blocks))
     )  # fmt: skip
-    order = tuple(view.piece("order", name) for name in ("rows", "places", "starts"))
+    order = tuple(view.piece("order", name) for name in ORDER)
     runner.run([Task(stage, "order", put_in_order, {"view": view}, order)])
-    starts = runner.read(read_array, order[2])
+    ordered = tuple(view.piece("ordered", name) for name in ORDERED)
+    runner.run([Task(stage, "rows", put_rows_in_order, {"view": view}, ordered)])
+    starts = runner.read(read_array, order[ORDER.index("starts")])
     partition = Partition(view, grouped_cells(starts, layout.rows_per_group))
     runner.run(
-        Task(stage, f"rows {group}", gather_group, {"partition": partition, "group": group},
-             (view.piece("grouped", group), view.piece("radii", group)))
-        for group in range(len(partition.groups))
+        Task(stage, f"leans {group}", lean_group, {"partition": partition, "group": group},
+             (view.piece("leans", group),)) for group in range(len(partition.groups))
     )  # fmt: skip
+    bounds = tuple(view.piece("bounds", name) for name in BOUNDS)
+    runner.run([Task(stage, "bounds", write_bounds, {"partition": partition}, bounds)])
     return partition

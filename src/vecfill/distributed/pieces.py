@@ -8,6 +8,7 @@ names (``.parquet``) or plain values (``.json``). Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -100,6 +101,26 @@ def write_array(path: Path, array: np.ndarray) -> None:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
 
+@contextmanager
+def new_array(path: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[_Hashed]:
+    """Give a file to write an array to, some rows after others, in order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "numbers.npy"
+    >>> with new_array(path, (3,), np.int32) as file:
+    ...     for number in range(3):
+    ...         _ = file.write(np.array([number], np.int32))
+    >>> read_array(path)
+    array([0, 1, 2], dtype=int32)
+    """
+    with new_piece(path) as file:
+        about = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(file, {**about, "shape": shape})
+        yield file
+
+
 def write_values(path: Path, values: Any) -> None:
     """Write plain values as a piece."""
     with new_piece(path) as file:
@@ -172,12 +193,21 @@ def _reading(path: Path, read: Callable[[], Any]) -> Any:
         raise DamagedPieceError(str(path), f"it cannot be read ({error})") from error
 
 
-def read_array(path: Path, *, whole: bool = False) -> Any:
-    """Return the array of a piece, mapped from disk unless it is wanted `whole`."""
-    mode = None if whole else "r"
-    array = _reading(path, lambda: np.load(path, mmap_mode=mode, allow_pickle=False))
+def read_array(path: Path) -> Any:
+    """Return the array of a piece, mapped from disk."""
     # A plain view of the map: compiled code and checks know arrays, not maps.
-    return array if whole else array.view(np.ndarray)
+    return _reading(path, lambda: _mapped(path)).view(np.ndarray)
+
+
+def _mapped(path: Path) -> Any:
+    # A map whose changes would stay in this process counts as writable, so it needs no second
+    # compilation of what the path in memory has compiled. Systems refuse one larger than memory.
+    try:
+        return np.load(path, mmap_mode="c", allow_pickle=False)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_values(path: Path) -> Any:

@@ -15,7 +15,13 @@ from scipy.sparse import csr_array
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.layout import WIDTH, Layout, slab_width, solving_bytes
 from vecfill.distributed.partition import Partition
-from vecfill.distributed.pieces import read_array, read_values, write_array, write_values
+from vecfill.distributed.pieces import (
+    is_whole,
+    read_array,
+    read_values,
+    write_array,
+    write_values,
+)
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.distributed.trend import Sample, Trend
 from vecfill.distributed.weighing import all_weights, key_name
@@ -30,6 +36,9 @@ from vecfill.trust.signals import N_PROBES
 
 ROUGH_TOL = 1e-6
 """Relative residual for what is only measured: hidden rows and signals."""
+
+TASKS_PER_WORKER = 4
+"""Tasks that slabs are dealt out to: what many slabs share is built once for each."""
 
 N_PROBE_SLABS = N_PROBES // WIDTH
 
@@ -164,26 +173,40 @@ def _known_columns(system: System, kind: str, slab: int, trend: Trend | None) ->
     return columns[:, :n_used]
 
 
-def solve_slab(
-    system: System, kind: str, slab: int, tol: float, trend: Trend | None, only: np.ndarray | None
-) -> None:
-    """Write a slab of columns of the rows that are not seen, or of `only` some of them.
+@dataclass(frozen=True)
+class Slab:
+    """Some columns to solve: vectors, residuals, directions or random signs, to a tolerance."""
 
-    Of directions and random signs only the sums of squares are wanted.
+    kind: str
+    number: int
+    tol: float
+
+
+def solve_slabs(
+    system: System, slabs: tuple[Slab, ...], trend: Trend | None, only: np.ndarray | None
+) -> None:
+    """Write slabs of columns of the rows that are not seen, or of `only` some of them.
+
+    What solving needs besides the columns is built once for all slabs of a task. Of directions and
+    random signs only the sums of squares are wanted.
     """
     way = read_values(system.piece("way.json"))["way"]
     equations = UnknownSystem.of_parts(system.parts())
-    columns = _known_columns(system, kind, slab, trend)
-    found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, kind))
     places = np.arange(equations.n_unknown)
-    for some in row_blocks(columns.shape[1], slab_width(equations.n_unknown)):
-        out = found[:, some]
-        equations.solve_known(columns[:, some], out, places, tol=tol, way=way, n_jobs=1)
-    if only is not None:
-        found = found[only]
-    if kind in ("directions", "probes"):
-        found = np.einsum("ij,ij->i", found, found, dtype=np.float64)
-    write_array(slab_piece(system, kind, slab), found)
+    for slab in slabs:
+        piece = slab_piece(system, slab.kind, slab.number)
+        if is_whole(piece):
+            continue
+        columns = _known_columns(system, slab.kind, slab.number, trend)
+        found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, slab.kind))
+        for some in row_blocks(columns.shape[1], slab_width(equations.n_unknown)):
+            out = found[:, some]
+            equations.solve_known(columns[:, some], out, places, tol=slab.tol, way=way, n_jobs=1)
+        if only is not None:
+            found = found[only]
+        if slab.kind in ("directions", "probes"):
+            found = np.einsum("ij,ij->i", found, found, dtype=np.float64)
+        write_array(piece, found)
 
 
 def _dtype(system: System, kind: str) -> str:
@@ -229,19 +252,24 @@ def solved(
             f"Solving a slab of columns holds about {n_bytes / 1e9:.1f} GB, more than memory "
             f"allows ({memory / 1e9:.1f} GB for tasks). Use a larger machine, or a larger memory=."
         )
-    stage = f"propagate {system.sample.variant}"
+    at_once = max(1, memory // n_bytes)
+    slabs = [
+        Slab(kind, number, tol) for kind, tol in kinds.items()
+        for number in range(n_slabs(system, kind))
+    ]  # fmt: skip
+    n_tasks = TASKS_PER_WORKER * min(at_once, runner.engine.n_workers)
     runner.run(
         (
             Task(
-                stage,
-                f"{system.partition.view.preparation} {kind} {slab}",
-                solve_slab,
-                {"system": system, "kind": kind, "slab": slab, "tol": tol, "trend": trend,
-                 "only": only},
-                (slab_piece(system, kind, slab),),
+                f"propagate {system.sample.variant}",
+                f"{system.partition.view.preparation}, from {some[0].kind} {some[0].number}",
+                solve_slabs,
+                {"system": system, "slabs": some, "trend": trend, "only": only},
+                tuple(slab_piece(system, slab.kind, slab.number) for slab in some),
             )
-            for kind, tol in kinds.items()
-            for slab in range(n_slabs(system, kind))
+            for some in (
+                tuple(slabs[part]) for part in row_blocks(len(slabs), max(1, len(slabs) // n_tasks))
+            )
         ),
-        at_once=max(1, memory // n_bytes),
-    )  # fmt: skip
+        at_once=at_once,
+    )

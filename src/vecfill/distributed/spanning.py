@@ -1,224 +1,145 @@
 """Stage: forests of all groups -> one spanning tree.
 
 One process joins the forests, about two edges a row. Where the lists give out, tasks search for the
-nearest row of another component: everywhere if neighbours are exact, so that the tree is the exact
-minimum spanning tree; otherwise the nearest cells that hold another component.
+nearest row of another component, as in memory: the tree is the exact minimum spanning tree if
+neighbours are exact. If cells were left out, lists count as if they had missed nothing.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from vecfill.distributed.partition import Partition
 from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.method.engine import row_blocks
-from vecfill.method.search.cells import evenly_spaced
-from vecfill.method.search.distances import as_targets, pair_distances
 from vecfill.method.search.forest import spanning_forest, tree_of_forest
-from vecfill.method.search.tree_search import Found, first_edges
+from vecfill.method.search.tree_search import CellSearch, Found
 
-QUERIES = 1024
-"""Rows that search in one task."""
+QUERIES = 16384
+"""Rows that search in one task; so few the driver searches for itself."""
 
-TARGETS = 4096
-"""Rows that they are compared with at once, in 64 bits."""
-
-MOST_SEEKERS = 512
-"""Rows of a component that search, evenly spaced, if neighbours are not exact."""
-
-N_CELLS = 8
-"""Cells with rows of other components that they look at."""
+FOUND = ("index", "squared", "sure_to")
 
 
-class _Edges:
-    """The first edge out of its component for each of some rows, as far as has been searched."""
-
-    def __init__(self, numbers: np.ndarray, rows: np.ndarray, mine: np.ndarray) -> None:
-        self.numbers, self.rows, self.mine = numbers, rows, mine
-        self.index = np.full(numbers.size, -1, np.int64)
-        self.squared = np.full(numbers.size, np.inf)
-
-    def meet(
-        self,
-        numbers: np.ndarray,
-        targets: np.ndarray,
-        theirs: np.ndarray,
-        bounds: np.ndarray,
-        some: np.ndarray,
-    ) -> None:
-        """Compare `some` of the rows with all targets of other components within the bounds."""
-        for block in row_blocks(len(targets), TARGETS):
-            compared = as_targets(np.ascontiguousarray(targets[block]))
-            squared, error = compared.squared_from(self.rows[some])
-            squared[self.mine[some][:, None] == theirs[block]] = np.inf
-            limit = np.minimum(bounds[some], self.squared[some])
-            limit = np.minimum((squared + error).min(axis=1), limit)
-            is_near = np.isfinite(squared) & (squared - error <= limit[:, None])
-            place, other = np.nonzero(is_near)
-            length = pair_distances(self.rows, compared.targets, some[place], other)
-            old = np.flatnonzero(self.index[some] >= 0)
-            place = np.concatenate([place, old])
-            found = np.concatenate([numbers[block][other], self.index[some[old]]])
-            length = np.concatenate([length, self.squared[some[old]]])
-            row = self.numbers[some[place]]
-            self.index[some], self.squared[some] = first_edges(place, row, found, length, some.size)
-
-
-def _queries(partition: Partition, name: str, part: slice) -> tuple[np.ndarray, ...]:
+def search_outside(
+    partition: Partition, name: str, part: slice, number: int, is_near: bool
+) -> None:
+    """Write the first edges out of some rows' components: to near cells, or to any, proved."""
     view = partition.view
-    numbers = read_array(view.piece("tree", name, "queries"))[part]
-    bounds = read_array(view.piece("tree", name, "bounds"))[part]
-    component = read_array(view.piece("tree", name, "components"))
-    return numbers, bounds, component
+    queries, bounds, component = (
+        read_array(view.piece("tree", name, what)) for what in ("queries", "bounds", "components")
+    )
+    found = _edges_out(partition, np.array(queries[part]), bounds[part], component, is_near=is_near)
+    for what in FOUND:
+        write_array(view.piece("tree", name, what, number), getattr(found, what))
 
 
-def _write_found(partition: Partition, name: str, number: int, edges: _Edges) -> None:
-    view = partition.view
-    write_array(view.piece("tree", name, "index", number), edges.index)
-    write_array(view.piece("tree", name, "squared", number), edges.squared)
-
-
-def search_everywhere(partition: Partition, name: str, part: slice, number: int) -> None:
-    """Write the first edges of some rows, among all rows of other components."""
-    numbers, bounds, component = _queries(partition, name, part)
-    rows = partition.rows_at(partition.place[numbers])
-    edges = _Edges(numbers, rows, component[numbers])
-    only = read_array(partition.view.piece("tree", name, "only"))
-    # No row of a cell is nearer than its centre less its radius; rounding is allowed for.
-    away = cdist(rows, partition.centre(slice(None)))
-    nearest = away - partition.radii - 1e-9 * (away + partition.radii)
-    nearest = np.maximum(nearest, 0.0) ** 2
-    for cell in np.argsort(away.sum(axis=0), kind="stable"):
-        limits = np.minimum(bounds, edges.squared)
-        some = np.flatnonzero((nearest[:, cell] <= limits) & (only[cell] != edges.mine))
-        first, last = partition.starts[cell : cell + 2]
-        if some.size and first < last:
-            theirs = partition.order[first:last].astype(np.int64)
-            cell_rows = partition.cell_rows(int(cell))
-            edges.meet(theirs, cell_rows, component[theirs], bounds, some)
-    _write_found(partition, name, number, edges)
-
-
-def search_near(partition: Partition, name: str, part: slice, number: int) -> None:
-    """Write the first edges of some rows, among the nearest cells that hold other components."""
-    numbers, bounds, component = _queries(partition, name, part)
-    only = read_array(partition.view.piece("tree", name, "only"))
-    positions = partition.place[numbers]
-    rows = partition.rows_at(positions)
-    edges = _Edges(numbers, rows, component[numbers])
-    cells = np.searchsorted(partition.starts, positions, side="right") - 1
-    kinds, which = np.unique(np.column_stack([cells, edges.mine]), axis=0, return_inverse=True)
-    for kind, (cell, mine) in enumerate(kinds):
-        some = np.flatnonzero(which.ravel() == kind)
-        away = ((partition.centres - partition.centres[cell]) ** 2).sum(axis=1)
-        near = np.argsort(away, kind="stable")
-        near = near[(only[near] != mine) & (only[near] != _EMPTY)][:N_CELLS]
-        for other in near:
-            first, last = partition.starts[other : other + 2]
-            theirs = partition.order[first:last].astype(np.int64)
-            edges.meet(theirs, partition.cell_rows(int(other)), component[theirs], bounds, some)
-    _write_found(partition, name, number, edges)
-
-
-_MIXED, _EMPTY = -1, -2
-"""A cell that holds several components, or no row."""
+def _edges_out(
+    partition: Partition,
+    positions: np.ndarray,
+    bounds: np.ndarray,
+    component: np.ndarray,
+    *,
+    is_near: bool,
+) -> Found:
+    """Return the first edges out of the components of rows at some positions."""
+    # Rows are numbered by position here, so that near rows are near on disk.
+    cells = replace(partition.cells, order=np.arange(partition.order.size))
+    reach = read_array(partition.view.piece("tree", "reach"))
+    search = CellSearch(partition.rows, reach, cells, 1, partition.order)
+    if is_near:
+        return Found(*search.near(positions, bounds, component), np.empty(0))
+    return search.outside(positions, bounds, component)
 
 
 class _TaskSearch:
     """Looks for the nearest row of another component by tasks, a round at a time."""
 
-    def __init__(self, runner: Runner, partition: Partition, *, is_exact: bool) -> None:
-        self.runner, self.partition, self.is_exact = runner, partition, is_exact
+    def __init__(self, runner: Runner, partition: Partition) -> None:
+        self.runner, self.partition = runner, partition
         self.rounds = count()
 
     def near(
         self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no edge: one round of tasks finds them all."""
-        del bounds, component
-        return np.full(queries.size, -1, np.int64), np.full(queries.size, np.inf)
+        """Return an edge out for each query that has one to the nearest cells."""
+        found = self._found(queries, bounds, component, is_near=True)
+        return found.index, found.squared
 
     def outside(self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray) -> Found:
         """Return each query's first edge to another component no longer than its bound."""
-        seekers = np.arange(queries.size)
-        if not self.is_exact:
-            seekers = _seekers(component[queries])
-        index, squared = np.full(queries.size, -1, np.int64), np.full(queries.size, np.inf)
-        index[seekers], squared[seekers] = self._found(queries[seekers], bounds[seekers], component)
-        sure_to = np.full(queries.size, np.inf)
-        if self.is_exact:
-            sure_to = np.minimum(squared, np.nextafter(bounds, np.inf))
-        return Found(index, squared, sure_to)
+        return self._found(queries, bounds, component, is_near=False)
 
     def _found(
-        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, queries: np.ndarray, bounds: np.ndarray, component: np.ndarray, *, is_near: bool
+    ) -> Found:
+        place = self.partition.place[queries].astype(np.int64)
+        by_place = np.argsort(place, kind="stable")
+        asked = (
+            place[by_place],
+            bounds[by_place],
+            component[self.partition.order].astype(np.int32),
+        )
+        if queries.size <= QUERIES:
+            found = _edges_out(self.partition, *asked, is_near=is_near)
+        else:
+            found = self._found_by_tasks(*asked, is_near=is_near)
+        back = np.argsort(by_place)
+        sure_to = found.sure_to if is_near else found.sure_to[back]
+        return Found(found.index[back], found.squared[back], sure_to)
+
+    def _found_by_tasks(
+        self, positions: np.ndarray, bounds: np.ndarray, component: np.ndarray, *, is_near: bool
+    ) -> Found:
         view, name = self.partition.view, f"round {next(self.rounds)}"
-        write_array(view.piece("tree", name, "queries"), queries)
+        write_array(view.piece("tree", name, "queries"), positions)
         write_array(view.piece("tree", name, "bounds"), bounds)
         write_array(view.piece("tree", name, "components"), component)
-        write_array(view.piece("tree", name, "only"), self._only(component))
-        function = search_everywhere if self.is_exact else search_near
-        parts = row_blocks(queries.size, QUERIES)
+        common = {"partition": self.partition, "name": name, "is_near": is_near}
         tasks = [
             Task(
                 f"tree {view.preparation}",
                 f"{name}, {number}",
-                function,
-                {"partition": self.partition, "name": name, "part": part, "number": number},
-                tuple(view.piece("tree", name, what, number) for what in ("index", "squared")),
+                search_outside,
+                {**common, "part": part, "number": number},
+                tuple(view.piece("tree", name, what, number) for what in FOUND),
             )
-            for number, part in enumerate(parts)
+            for number, part in enumerate(row_blocks(positions.size, QUERIES))
         ]
         self.runner.run(tasks)
-        found = [[self.runner.read(read_array, path) for path in task.outputs] for task in tasks]
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-    def _only(self, component: np.ndarray) -> np.ndarray:
-        """Return the one component that each cell holds."""
-        partition = self.partition
-        only = np.full(partition.starts.size - 1, _EMPTY, np.int64)
-        filled = np.flatnonzero(np.diff(partition.starts) > 0)
-        theirs = component[partition.order]
-        lowest = np.minimum.reduceat(theirs, partition.starts[filled])
-        highest = np.maximum.reduceat(theirs, partition.starts[filled])
-        only[filled] = np.where(lowest == highest, lowest, _MIXED)
-        return only
+        parts = [[self.runner.read(read_array, path) for path in task.outputs] for task in tasks]
+        return Found(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-def _seekers(component: np.ndarray) -> np.ndarray:
-    """Return places of a few rows of each component."""
-    order = np.argsort(component, kind="stable")
-    begins = np.flatnonzero(np.diff(component[order], prepend=-1))
-    spans = zip(begins, [*begins[1:], order.size], strict=True)
-    chosen = [order[low + evenly_spaced(int(high - low), MOST_SEEKERS)] for low, high in spans]
-    return np.sort(np.concatenate(chosen))
-
-
-def spanned(runner: Runner, partition: Partition, *, is_exact: bool) -> None:
+def spanned(runner: Runner, partition: Partition) -> None:
     """Run the stage: write the tree's neighbours of each row, as CSR lists."""
     view = partition.view
     outputs = (view.piece("tree", "indptr"), view.piece("tree", "indices"))
-    done = Task(f"tree {view.preparation}", "joined", spanned, {}, outputs)
-    if done.is_done:
-        return
-    groups = range(len(partition.groups))
+    joining = Task(f"tree {view.preparation}", "joined", spanned, {}, outputs)
+    with runner.here(joining) as is_left:
+        if is_left:
+            for path, array in zip(outputs, _joined(runner, partition), strict=True):
+                write_array(path, array)
+
+
+def _joined(runner: Runner, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tree's neighbours of each row as CSR lists: where they begin, and the rows."""
+    view, groups = partition.view, range(len(partition.groups))
     forests = [runner.read(read_array, view.piece("forest", group)) for group in groups]
-    reach = np.empty(view.layout.n_rows)
-    for group in groups:
-        first, last = partition.group_starts[group : group + 2]
-        mine = partition.order[first:last]
-        reach[mine] = runner.read(read_array, view.piece("reach", group))
     forest = spanning_forest(np.concatenate(forests))
-    search = _TaskSearch(runner, partition, is_exact=is_exact)
-    tree = tree_of_forest(forest, reach, search)
+    by_place = np.concatenate(
+        [runner.read(read_array, view.piece("reach", group)) for group in groups]
+    )
+    write_array(view.piece("tree", "reach"), by_place)
+    reach = np.empty_like(by_place)
+    reach[partition.order] = by_place
+    tree = tree_of_forest(forest, reach, _TaskSearch(runner, partition))
     ends = np.concatenate([tree.left, tree.right])
     others = np.concatenate([tree.right, tree.left])
     order = np.argsort(ends, kind="stable")
     counts = np.bincount(ends, minlength=view.layout.n_rows)
-    write_array(outputs[0], np.concatenate([[0], np.cumsum(counts)]))
-    write_array(outputs[1], others[order].astype(np.int32))
+    return np.concatenate([[0], np.cumsum(counts)]), others[order].astype(np.int32)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,18 +74,32 @@ class Runner:
     def run(self, tasks: Iterable[Task], *, at_once: int | None = None) -> None:
         """Run the tasks of a stage that are not done; no more than `at_once` at a time."""
         tasks = list(tasks)
-        new = [task for task in tasks if str(task) not in self._named]
-        self._named.update(str(task) for task in new)
         for task in tasks:
             self._makers.update((str(path), task) for path in task.outputs)
-        left = [task for task in tasks if not task.is_done]
-        if new:
-            stage = new[0].stage
-            self._total[stage] = self._total.get(stage, 0) + len(new)
-            self._tell(stage, len(new) - sum(not task.is_done for task in new))
+        left = self._left(tasks)
         if left:
             most = min(self.engine.n_workers, at_once or self.engine.n_workers)
             self._run(left, most)
+
+    @contextmanager
+    def here(self, task: Task) -> Iterator[bool]:
+        """Let the driver itself do a task, inside the block, if this gives true."""
+        is_left = bool(self._left([task]))
+        yield is_left
+        if is_left:
+            self.n_run += 1
+            self._tell(task.stage, 1)
+
+    def _left(self, tasks: Sequence[Task]) -> list[Task]:
+        """Return the tasks that are not done; count those that are new."""
+        left = [task for task in tasks if not task.is_done]
+        new = [task for task in tasks if str(task) not in self._named]
+        self._named.update(str(task) for task in new)
+        if new:
+            stage = new[0].stage
+            self._total[stage] = self._total.get(stage, 0) + len(new)
+            self._tell(stage, sum(task not in left for task in new))
+        return left
 
     def read(self, read: Callable[[Path], Any], path: Path) -> Any:
         """Read a piece here in the driver; one that is damaged is made again first."""

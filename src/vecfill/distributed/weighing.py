@@ -51,12 +51,12 @@ def weigh_group(partition: Partition, group: int, key: WeightsKey) -> None:
     Wanted are unknown rows and hidden ones; known rows that stay are never mixed.
     """
     view = partition.view
-    first, last = partition.group_starts[group : group + 2]
-    mine = partition.order[first:last]
+    span = partition.span(group)
+    mine = partition.order[span]
     is_wanted = read_array(view.layout.piece("known", "wanted"))
     places = np.flatnonzero(is_wanted[mine])
     nearest = read_array(view.piece("nearest", group))
-    rows = partition.group_rows(group)
+    rows = partition.rows[span]
     found = [
         _weighed(partition, key, mine[some], rows[some], nearest[some])
         for some in (places[block] for block in row_blocks(places.size, ROWS_AT_ONCE))
@@ -77,12 +77,11 @@ def _weighed(
     partition: Partition, key: WeightsKey, mine: np.ndarray, rows: np.ndarray, nearest: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Return rows, their numbers of neighbours, neighbours, weights and misfit."""
-    view = partition.view
     indptr, neighbors = lists_of_rows(
         *_tree_lists(partition, mine), np.array(nearest), min_degree=_degree(partition, key)
     )
     numbers, columns = np.unique(neighbors, return_inverse=True)
-    fitted = partition.rows_at(partition.place[numbers])
+    fitted = partition.rows[partition.place[numbers]]
     shape = (mine.size, numbers.size)
     graph = csr_array((np.ones(columns.size, np.bool_), columns.astype(np.int32), indptr), shape)
     weights = convex_weights(
@@ -94,7 +93,6 @@ def _weighed(
         weight_floor=key.weight_floor,
         n_jobs=1,
     )
-    del view
     misfit = misfit_of(rows, weights, fitted)
     return mine, np.diff(indptr), neighbors, weights.data, misfit
 

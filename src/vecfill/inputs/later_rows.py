@@ -306,7 +306,7 @@ class KeptSource:
 
     def refuse_absurd(self, rows: Any, entities: Sequence[str]) -> None:
         """Refuse a row so far away that known entities cannot be told apart from there."""
-        if self.low is None or self.high is None or issparse(rows):
+        if self.low is None or self.high is None or is_sparse(rows):
             return
         reach = np.where(self.high > self.low, _ABSURD * (self.high - self.low), np.inf)
         is_absurd = (rows > self.high + reach) | (rows < self.low - reach)

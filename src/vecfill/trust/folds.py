@@ -10,6 +10,9 @@ import numpy as np
 from vecfill._types import KnownMask
 from vecfill.errors import InputError
 
+N_GROUPS = 5
+"""Parts in which the rows of one large fold are judged."""
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -23,6 +26,17 @@ class Fold:
     """The hidden rows as places among the known rows."""
     places: np.ndarray
     """The hidden rows as places among all rows that are not seen."""
+
+
+def dealt_out(n_rows: int) -> np.ndarray:
+    """Return a group for each row of one large fold, so that each row is judged by the others.
+
+    Examples
+    --------
+    >>> dealt_out(7)
+    array([0, 1, 2, 3, 4, 0, 1])
+    """
+    return np.arange(n_rows) % N_GROUPS
 
 
 def hidden_folds(

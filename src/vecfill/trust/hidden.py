@@ -14,11 +14,9 @@ from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.decision import hidden_offsets, without
-from vecfill.trust.folds import Fold
+from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import RowScores, joined, score_rows
 from vecfill.trust.signals import signals
-
-N_GROUPS = 5
 
 HIDDEN_TOL = 1e-6
 """Residual to which hidden rows are solved: their scores are shown with three digits."""
@@ -110,8 +108,7 @@ def hide_and_impute(
             carried.append(_carried(scores[-1], own, truth, rarity[fold.hidden], region))
     group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
     if len(folds) == 1:
-        # One large fold: its rows are dealt out, so that each is judged by the others.
-        group = np.arange(group.size) % N_GROUPS
+        group = dealt_out(group.size)
     rows = np.concatenate([fold.hidden for fold in folds])
     moved = joined(carried) if carried else None
     return Hidden(rows, group, np.vstack(seen), joined(scores), moved)

@@ -18,12 +18,9 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Pattern
 from vecfill.model.sources import Member, SourcesSpace
-from vecfill.trust.folds import Fold
+from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import RowScores, score_rows
 from vecfill.trust.trials import CHOICE_TOL
-
-N_GROUPS = 5
-"""Groups into which the rows of a single fold are dealt, each judged by the others."""
 
 FEWEST_IN_PATTERN = 30
 """Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
@@ -166,7 +163,7 @@ def out_of_fold(
     sizes = [fold.hidden.size for fold in folds]
     group = np.repeat(np.arange(len(folds)), sizes)
     if len(folds) == 1:
-        group = np.arange(hidden.size) % N_GROUPS
+        group = dealt_out(hidden.size)
     predicted = np.zeros((len(space.members), hidden.size, embedding.shape[1]))
     is_present = space.presence[hidden]
     for number, (member, predictor) in enumerate(zip(space.members, predictors, strict=True)):

@@ -157,7 +157,7 @@ def _limits(
     return np.nextafter(limits, np.float32(-np.inf), out=limits)
 
 
-def _set_leans(
+def set_leans(
     points: np.ndarray,
     starts: np.ndarray,
     centre_columns: np.ndarray,
@@ -184,7 +184,7 @@ def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     >>> sorted(np.diff(cells.starts).tolist())
     [40, 40]
     """
-    n_rows, n_features = rows.shape
+    n_rows = len(rows)
     n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
     sample = rows[evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
     middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
@@ -197,11 +197,23 @@ def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     starts = np.concatenate([[0], np.cumsum(np.bincount(nearest))])
     lift = lifted(rows, order=order, centre=middle, n_jobs=n_jobs)
     leans = np.empty((used.size, used.size), np.float32)
-    lean = partial(_set_leans, lift.points, starts, np.ascontiguousarray(centres.T))
+    lean = partial(set_leans, lift.points, starts, np.ascontiguousarray(centres.T))
     fill([leans], lean, row_blocks(used.size, 1), n_jobs=n_jobs)
-    lengths = np.maximum.reduceat(lift.lengths, starts[:-1]) * (1.0 + 8 * UNIT)
-    limits = _limits(leans, lengths, np.linalg.norm(centres.astype(np.float64), axis=1), n_features)
+    lengths = np.maximum.reduceat(lift.lengths, starts[:-1])
+    return Cells(order, starts, lift, *bounds_of(centres, leans, lengths))
+
+
+def bounds_of(
+    centres: np.ndarray, leans: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return what bounds distances between cells: `Cells.centres` and all that follows it.
+
+    `leans` and `lengths` are the largest of each cell's rows.
+    """
+    lengths = lengths * (1.0 + 8 * UNIT)
+    sizes = np.linalg.norm(centres.astype(np.float64), axis=1)
+    limits = _limits(leans, lengths, sizes, centres.shape[1])
     gaps = _gaps(centres)
     nearest = np.argsort(gaps, axis=1, kind="stable").astype(np.int32)
     padded = np.pad(centres, ((0, 0), (0, 2)))
-    return Cells(order, starts, lift, padded, gaps, limits, nearest, 2.1 * float(lengths.max()))
+    return padded, gaps, limits, nearest, 2.1 * float(lengths.max())

@@ -96,9 +96,16 @@ class OutsideSearch(ABC):
     """Looks for the nearest row of another component."""
 
     def __init__(
-        self, rows: Rows, lift: Lifted | None, row_at: np.ndarray, n_jobs: Workers
+        self,
+        rows: Rows,
+        lift: Lifted | None,
+        row_at: np.ndarray,
+        n_jobs: Workers,
+        numbers: np.ndarray | None = None,
     ) -> None:
         self.rows = rows
+        self.numbers = numbers
+        """What breaks ties and is told of the other end, if not the places of the rows."""
         self.lift = lift
         """All rows in some order, `row_at`, ready for products; none for sparse rows."""
         self.row_at = row_at
@@ -146,7 +153,7 @@ class OutsideSearch(ABC):
         """Return the first edge of each query among its candidates: other end and length."""
         index = np.empty(queries.size, np.int64)
         squared = np.empty(queries.size)
-        decide = partial(_decide, self.rows, self.row_at, queries, kept.indices)
+        decide = partial(_decide, self.rows, self.numbers, self.row_at, queries, kept.indices)
         blocks = row_blocks(queries.size, DECIDED_AT_ONCE)
         fill([index, squared], decide, blocks, n_jobs=self.n_jobs)
         return index, squared
@@ -157,14 +164,20 @@ class OutsideSearch(ABC):
         """Search in 64 bits, looking at every candidate within the error."""
         if self._targets is None:
             self._targets = as_targets(self.rows)
-        search = partial(_search_carefully, self._targets, component, queries, bounds)
+        about = (self.numbers, component, queries, bounds)
+        search = partial(_search_carefully, self._targets, *about)
         parts = careful_blocks(np.arange(queries.size), self.rows.shape[0])
         found = parallel_map(search, parts, n_jobs=self.n_jobs)
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def _numbered(numbers: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    return rows if numbers is None else numbers[rows]
+
+
 def _decide(
     rows: np.ndarray,
+    numbers: np.ndarray | None,
     row_at: np.ndarray,
     queries: np.ndarray,
     candidates: np.ndarray,
@@ -177,11 +190,13 @@ def _decide(
     row = queries[block][position]
     other = row_at[candidates[block][position, rank]]
     length = pair_distances(rows, rows, row, other)
+    row, other = _numbered(numbers, row), _numbered(numbers, other)
     index[:], squared[:] = first_edges(position, row, other, length, index.size)
 
 
 def _search_carefully(
     targets: Targets,
+    numbers: np.ndarray | None,
     component: np.ndarray,
     queries: np.ndarray,
     bounds: np.ndarray,
@@ -194,6 +209,7 @@ def _search_carefully(
     position, other = np.nonzero(squared - error <= limit[:, None])
     row = mine[position]
     length = pair_distances(rows, rows, row, other)
+    row, other = _numbered(numbers, row), _numbered(numbers, other)
     return first_edges(position, row, other, length, part.size)
 
 
@@ -237,8 +253,15 @@ class TileSearch(OutsideSearch):
 class CellSearch(OutsideSearch):
     """Searches only cells that can hold a row of another component within the bound."""
 
-    def __init__(self, rows: np.ndarray, reach: np.ndarray, cells: Cells, n_jobs: Workers) -> None:
-        super().__init__(rows, cells.lift, cells.order, n_jobs)
+    def __init__(
+        self,
+        rows: np.ndarray,
+        reach: np.ndarray,
+        cells: Cells,
+        n_jobs: Workers,
+        numbers: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(rows, cells.lift, cells.order, n_jobs, numbers)
         self.cells = cells
         self.least_reach = np.minimum.reduceat(reach[cells.order], cells.starts[:-1])
 
