@@ -114,6 +114,16 @@ def test_sensitivity_takes_means_of_repetitions(tmp_path):
     assert len(axes.collections) == 1
 
 
+def test_a_long_legend_stands_beside_the_curves(tmp_path):
+    for n_curves, inside in ((5, True), (6, False)):
+        curves = {str(number): {1: 0.1, 10: 1.0} for number in range(n_curves)}
+        figure = plots.sensitivity(curves, parameter="k", measure="hits", log=True)
+        axes = drawn(figure, tmp_path)
+        assert (axes.get_legend() is not None) == inside
+        assert len(figure.legends) == (0 if inside else 1)
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
 def test_a_reference_curve_is_dotted_in_the_color_of_its_own(tmp_path):
     ours = {"a": {1: 0.1, 2: 0.2}, "b": {1: 0.3, 2: 0.4}}
     figure = plots.sensitivity(

@@ -34,6 +34,9 @@ MOST_ROWS = 3000
 MOST_WRITTEN_COLUMNS = 20
 """Numbers on the cells of a wider heat map would overlap."""
 
+MOST_LABELS_INSIDE = 5
+"""A longer legend would cover the curves, so it stands beside them."""
+
 TITLES = {
     "centred_cosine": "centred cosine",
     "mrr": "mean reciprocal rank",
@@ -255,7 +258,10 @@ def sensitivity(
     axes.set_ylabel(measure)
     if log:
         axes.loglog()
-    axes.legend(frameon=False)
+    if len(axes.get_legend_handles_labels()[1]) > MOST_LABELS_INSIDE:
+        figure.legend(frameon=False, loc="outside right upper")
+    else:
+        axes.legend(frameon=False)
     return figure
 
 
