@@ -58,14 +58,21 @@ def _between(counts: np.ndarray, low: float, high: float) -> np.ndarray:
 def counted(
     config: dict[str, Any], groups: dict[str, dict[str, np.ndarray]], n_tokens: int
 ) -> pd.DataFrame:
-    """Return how many test tokens are imputed names or come after one, by size and claim."""
+    """Return how many test tokens are imputed names or come after one, by size and claim.
+
+    The names are also counted by how often they are in the training lines.
+    """
     rows = []
+    seen = [f"seen {title}" for title in _bins(config)]
     for size, found in groups.items():
         for _, enriched, *_ in config["claims"]:
-            n_names, n_after = (int(found[f"{enriched}: {kind}"].sum()) for kind in (NAMES, AFTER))
+            n_names, n_after, *by_count = (
+                int(found[f"{enriched}: {kind}"].sum())
+                for kind in (NAMES, AFTER, *(f"{NAMES}, {title}" for title in seen))
+            )
             share = f"{100 * n_names / n_tokens:.1f}"
-            rows.append((size, enriched, n_names, share, n_after))
-    columns = ["training lines", "start", NAMES, "% of test tokens", AFTER]
+            rows.append((size, enriched, n_names, share, *by_count, n_after))
+    columns = ["training lines", "start", NAMES, "% of test tokens", *seen, AFTER]
     return pd.DataFrame(rows, columns=columns).set_index("training lines")
 
 

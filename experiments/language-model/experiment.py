@@ -52,8 +52,16 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
             for start, vectors in starts[name].items()
         ]  # fmt: skip
     runs = sorted(trained(tasks, config, out), key=lambda r: (r["size"], r["start"], r["seed"]))
+    tokens = {"Test tokens that are imputed names": counted(config, groups, len(test))}
     if config["finished"]:
         config = _of_finished(config, runs, starts)
+    remarks = [
+        f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
+        "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
+        "perplexities were measured on other headlines.",
+    ]
+    if not runs:
+        return Result({}, tokens, remarks=remarks)
 
     published = read_table2(data)
     tables = {
@@ -65,16 +73,12 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     tables["Where the gain is: perplexity with imputed names against without"] = compared(
         config, runs
     )
-    tables["Test tokens that are imputed names"] = counted(config, groups, len(test))
+    tables |= tokens
     spent = [epoch["processor seconds"] for one in runs for epoch in one["epochs"]]
     metrics = {name: table.reset_index().to_dict("records") for name, table in tables.items()}
     metrics |= {"runs": runs, "processor seconds an epoch": float(np.mean(spent))}
-    remarks = [
-        f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
-        "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
-        "perplexities were measured on other headlines.",
-    ]
-    return Result(metrics, tables, {"language-model": _figure(config, runs, published)}, remarks)
+    figures = {"language-model": _figure(config, runs, published)}
+    return Result(metrics, tables, figures, remarks)
 
 
 def _refuse_claims(config: dict[str, Any]) -> None:
