@@ -48,3 +48,11 @@ def shown(values: tuple[float, float, float]) -> str:
     if np.isnan(values[0]):
         return "none"
     return f"{values[0]:.3f} ({values[1]:.2f} to {values[2]:.2f})"
+
+
+def read_shown(cell: str) -> tuple[float, float, float]:
+    """Return what `shown` wrote, for figures."""
+    if cell.startswith("none"):
+        return float("nan"), float("nan"), float("nan")
+    value, low, _, high = cell.split()[:4]
+    return float(value), float(low.removeprefix("(")), float(high.rstrip("),"))

@@ -52,8 +52,16 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
             for start, vectors in starts[name].items()
         ]  # fmt: skip
     runs = sorted(trained(tasks, config, out), key=lambda r: (r["size"], r["start"], r["seed"]))
+    tokens = {"Test tokens that are imputed names": counted(config, groups, len(test))}
     if config["finished"]:
         config = _of_finished(config, runs, starts)
+    remarks = [
+        f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
+        "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
+        "perplexities were measured on other headlines.",
+    ]
+    if not runs:
+        return Result({}, tokens, remarks=remarks)
 
     published = read_table2(data)
     tables = {
@@ -65,16 +73,12 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     tables["Where the gain is: perplexity with imputed names against without"] = compared(
         config, runs
     )
-    tables["Test tokens that are imputed names"] = counted(config, groups, len(test))
+    tables |= tokens
     spent = [epoch["processor seconds"] for one in runs for epoch in one["epochs"]]
     metrics = {name: table.reset_index().to_dict("records") for name, table in tables.items()}
     metrics |= {"runs": runs, "processor seconds an epoch": float(np.mean(spent))}
-    remarks = [
-        f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
-        "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
-        "perplexities were measured on other headlines.",
-    ]
-    return Result(metrics, tables, {"language-model": _figure(config, runs)}, remarks)
+    figures = {"language-model": _figure(config, runs, published)}
+    return Result(metrics, tables, figures, remarks)
 
 
 def _refuse_claims(config: dict[str, Any]) -> None:
@@ -108,26 +112,19 @@ def _table(
     starts: dict[str, np.ndarray],
     published: pd.DataFrame,
 ) -> pd.DataFrame:
-    by_start = {
-        start: {one["seed"]: one["test"] for one in runs if one["start"] == start}
-        for start in config["starts"]
-    }
     rows = []
-    for start, by_seed in by_start.items():
-        # Seeds are paired: a seed gives the same noise and the same other weights to every start.
-        seeds = sorted(by_seed.keys() & by_start["self"].keys())
-        found, own = (np.array([each[n] for n in seeds]) for each in (by_seed, by_start["self"]))
-        decrease = 100 * (1 - found / own)
+    for start, (found, decrease) in _paired(config, runs).items():
         theirs = published.reindex([start])
+        several = len(found) > 1
         rows.append(
             (
                 start,
                 int((~np.isnan(starts[start][:, 0])).sum()),
                 len(found),
                 f"{found.mean():.2f}",
-                f"{_standard_error(found):.2f}" if len(found) > 1 else "",
+                f"{_standard_error(found):.2f}" if several else "",
                 f"{decrease.mean():.2f}"
-                + (f" ± {_standard_error(decrease):.2f}" if len(found) > 1 else ""),
+                + (f" ± {_standard_error(decrease):.2f}" if several else ""),
                 *(f"{theirs[name].item():.2f}" if theirs[name].notna().item() else ""
                   for name in ("test_perplexity", "decrease")),
             )
@@ -139,15 +136,39 @@ def _table(
     return pd.DataFrame(rows, columns=columns).set_index("start")
 
 
+def _paired(
+    config: dict[str, Any], runs: list[dict[str, Any]]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return test perplexities of each start and their decrease against `self`, seed by seed.
+
+    A seed gives the same noise and the same other weights to every start.
+    """
+    by_start = {
+        start: {one["seed"]: one["test"] for one in runs if one["start"] == start}
+        for start in config["starts"]
+    }
+    found = {}
+    for start, by_seed in by_start.items():
+        seeds = sorted(by_seed.keys() & by_start["self"].keys())
+        ours, own = (np.array([each[n] for n in seeds]) for each in (by_seed, by_start["self"]))
+        found[start] = ours, 100 * (1 - ours / own)
+    return found
+
+
 def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _figure(config: dict[str, Any], runs: list[dict[str, Any]]) -> Any:
-    last = config["sizes"][-1]["name"]
-    curves: dict[str, dict[float, list[float]]] = {}
-    for start in config["starts"]:
-        epochs = [one["epochs"] for one in runs if (one["start"], one["size"]) == (start, last)]
-        shortest = min(len(each) for each in epochs)
-        curves[start] = {n + 1: [each[n]["valid"] for each in epochs] for n in range(shortest)}
-    return plots.sensitivity(curves, parameter="epoch", measure="validation perplexity")
+def _figure(config: dict[str, Any], runs: list[dict[str, Any]], published: pd.DataFrame) -> Any:
+    """Draw the decrease against `self` with one standard error, the paper's beside ours."""
+    panels: dict[str, dict[str, Any]] = {}
+    for size in config["sizes"]:
+        of_size = [one for one in runs if one["size"] == size["name"]]
+        panels[f"decrease against self, %: {_lines(size['name'])}"] = {
+            start: (mean := decrease.mean(), mean - error, mean + error)
+            for start, (_, decrease) in _paired(config, of_size).items()
+            for error in [_standard_error(decrease)]
+        }
+    theirs = published["decrease"].reindex(config["starts"]).dropna()
+    panels["the paper's, other headlines"] = theirs.to_dict()
+    return plots.intervals(panels, accent=[name for name in config["starts"] if "returns" in name])

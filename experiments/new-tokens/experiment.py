@@ -16,7 +16,8 @@ from glove import read_glove
 from minilm import SentenceEncoder, ids_without, minilm_folder
 from new_rows import pursued_rows, ridge_rows, sparsemax_rows
 from rare_words import read_rare_words
-from record import Result, plt
+from record import Result
+from vecfill.views import plots
 
 Rows = dict[str, np.ndarray]
 
@@ -192,13 +193,10 @@ def _cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _figure(table: pd.DataFrame, people: pd.DataFrame) -> Any:
-    figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), sharey=True)
-    shown = [table["row cosine"], table["nearest word"], people.iloc[:, 0]]
-    for axes, column in zip(panels, shown, strict=True):
-        is_ours = [name.startswith("vecfill") for name in column.index]
-        colors = ["tab:blue" if each else "tab:gray" for each in is_ours]
-        axes.barh(column.index, column.to_numpy(), color=colors)
-        axes.set(xlabel=column.name)
-    panels[0].invert_yaxis()
-    figure.tight_layout()
-    return figure
+    shown = {
+        "row cosine": table["row cosine"],
+        "nearest word": table["nearest word"],
+        str(people.columns[0]): people.iloc[:, 0],
+    }
+    panels = {title: column.astype(float).to_dict() for title, column in shown.items()}
+    return plots.intervals(panels, accent=[name for name in table.index if "vecfill" in name])

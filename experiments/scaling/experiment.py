@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fit_cost import fit_cost
-from record import Result, plt
+from record import Result
+from vecfill.views import plots
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
@@ -35,18 +35,22 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
         **{"memory, MB": table["memory, MB"].map("{:.0f}".format)},
     )
     tables = {"Cost of a whole fit": pd.concat([paper, shown])}
-    return Result({"fits": rows}, tables, {"scaling": _figure(table)})
+    return Result({"fits": rows}, tables, _figures(table, config["published_seconds"]))
 
 
-def _figure(table: pd.DataFrame) -> Any:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3))
-    for source, rows in table.groupby(level=0):
-        left.loglog(rows["rows"], rows["seconds"].to_numpy(np.float64), "o-", label=source)
-        right.loglog(rows["rows"], rows["memory, MB"].to_numpy(np.float64), "o-", label=source)
-    left.axhline(60, color="k", ls=":", lw=1, label="a minute")
-    left.set(xlabel="rows", ylabel="seconds", title="time of a fit")
-    right.set(xlabel="rows", ylabel="MB", title="memory above an idle process")
-    for axes in (left, right):
-        axes.legend(fontsize=7)
-        axes.grid(alpha=0.3, which="both")
-    return figure
+def _figures(table: pd.DataFrame, published_seconds: float) -> dict[str, Any]:
+    seconds, memory = (
+        {
+            source: dict(zip(rows["rows"], rows[column], strict=True))
+            for source, rows in table.groupby(level=0)
+        }
+        for column in ("seconds", "memory, MB")
+    )
+    ends = int(table["rows"].min()), int(table["rows"].max())
+    seconds["the paper's limit"] = dict.fromkeys(ends, published_seconds)
+    return {
+        "scaling": plots.sensitivity(
+            seconds, parameter="rows", measure="seconds of a whole fit", log=True
+        ),
+        "memory": plots.sensitivity(memory, parameter="rows", measure="memory, MB", log=True),
+    }

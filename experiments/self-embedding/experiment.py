@@ -10,9 +10,10 @@ import pandas as pd
 
 from finance import correlations, read_returns, read_sector_names
 from headlines import read_headlines
-from record import Result, plt
+from record import Result
 from sectors import sector_accuracy, sector_hits
 from vecfill import LatentSemanticImputer
+from vecfill.views import plots
 from word2vec import self_vectors
 
 
@@ -67,11 +68,10 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
 
 
 def _figure(accuracy: pd.DataFrame, ks: list[int]) -> Any:
-    figure, axes = plt.subplots(figsize=(5, 3.2))
-    for min_count, row in accuracy.iterrows():
-        label = f"{min_count}: {row['what']}, {row['counted on']}".removeprefix(": ")
-        axes.plot(ks, row[[f"k={k}" for k in ks]].astype(float), "o-", ms=3, label=label)
-    axes.set(xlabel="k", ylabel="sector accuracy", title="self embedding, by least count")
-    axes.legend(fontsize=7)
-    axes.grid(alpha=0.3)
-    return figure
+    curves = {
+        f"{min_count}: {row['what']}, {row['counted on']}".removeprefix(": "): {
+            k: row[f"k={k}"] for k in ks
+        }
+        for min_count, row in accuracy.iterrows()
+    }
+    return plots.sensitivity(curves, parameter="k", measure="sector accuracy, by least count")

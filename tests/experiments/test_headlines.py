@@ -148,6 +148,24 @@ def test_imputed_names_and_what_follows_them_are_told_from_the_rest():
     assert not found["imputed names, seen 3 times or more"].any()
 
 
+def test_starts_are_compared_on_the_same_names_and_paired_by_seed():
+    module = importlib.import_module("imputed_tokens")
+    config = {"claims": [["a", "a + b", "a + b (auto)"]], "sizes": [{"name": "all"}]}
+    losses = {("a", 0): 3.0, ("a", 1): 4.0, ("a + b", 0): 2.0, ("a + b", 1): 3.0,
+              ("a + b (auto)", 1): 4.0}  # fmt: skip
+    runs = [
+        {"size": "all", "start": start, "seed": seed,
+         "groups": {"all tokens": [loss, 2], "a + b: imputed names": [loss, 1],
+                    "a + b: all other tokens": [0.0, 0]}}
+        for (start, seed), loss in losses.items()
+    ]  # fmt: skip
+    table = module.compared(config, runs)
+    assert table["tokens"].tolist() == ["all tokens"] * 2 + ["imputed names"] * 2
+    assert table["start"].tolist() == ["a + b", "a + b (auto)"] * 2
+    assert table["number"].tolist() == [2, 2, 1, 1]
+    assert table["decrease, %"].tolist()[2:] == [f"{100 * (1 - np.exp(-1)):.2f} ± 0.00", "0.00"]
+
+
 @pytest.mark.extra
 def test_a_training_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     lstm, trainings = (importlib.import_module(name) for name in ("lstm", "trainings"))

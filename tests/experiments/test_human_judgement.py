@@ -32,6 +32,9 @@ def test_cosines_of_pairs_are_ranked_as_people_do():
     assert low <= value <= high + 1e-12
     constant = module.spearman(np.ones(3), pairs["score"].to_numpy(), n_draws=5, seed=0)
     assert module.shown(constant) == "none"
+    assert np.isnan(module.read_shown("none, 12")).all()
+    cell = module.shown((0.2714, -0.04, 0.48))
+    assert module.read_shown(f"{cell}, 84") == (0.271, -0.04, 0.48)
 
 
 def test_an_interval_of_noise_holds_zero():

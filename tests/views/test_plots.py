@@ -42,6 +42,25 @@ def test_the_comparison_shows_every_method_at_its_mean(evaluation, tmp_path):
     assert any(tuple(ends) == evaluation.interval("auto", "mrr") for ends in intervals)
 
 
+def test_intervals_stand_in_the_order_given_one_panel_a_measure(tmp_path):
+    panels = {
+        "cosine": {"graph": (0.4, 0.2, 0.6), "mean": 0.1},
+        "hits": {"mean": float("nan"), "spelling": (0.3, 0.1, 0.5)},
+    }
+    figure = plots.intervals(panels, accent=["graph"], log=True)
+    drawn(figure, tmp_path)
+    left, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["graph", "mean", "spelling"]
+    dots = {line.get_label(): line for line in left.lines if line.get_marker() == "o"}
+    assert dots["graph"].get_color() == plots.ACCENT
+    assert dots["mean"].get_color() == plots.GREY
+    assert list(left.lines[0].get_xdata()) == [0.2, 0.6]
+    assert list(right.lines[-1].get_ydata()) == [2]
+    assert right.get_xlabel() == "hits"
+    assert left.get_xscale() == "log"
+    assert left.get_ylim()[0] > left.get_ylim()[1]
+
+
 def test_an_unknown_measure_is_refused_with_those_there_are(evaluation):
     with pytest.raises(InputError, match="mrr"):
         plots.comparison(evaluation, measure="beauty")
@@ -93,6 +112,16 @@ def test_sensitivity_takes_means_of_repetitions(tmp_path):
     assert axes.lines[0].get_xdata().tolist() == [4, 8]
     assert axes.lines[0].get_ydata() == pytest.approx([0.1, 0.3])
     assert len(axes.collections) == 1
+
+
+def test_a_long_legend_stands_beside_the_curves(tmp_path):
+    for n_curves, inside in ((5, True), (6, False)):
+        curves = {str(number): {1: 0.1, 10: 1.0} for number in range(n_curves)}
+        figure = plots.sensitivity(curves, parameter="k", measure="hits", log=True)
+        axes = drawn(figure, tmp_path)
+        assert (axes.get_legend() is not None) == inside
+        assert len(figure.legends) == (0 if inside else 1)
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
 def test_a_reference_curve_is_dotted_in_the_color_of_its_own(tmp_path):

@@ -34,6 +34,9 @@ MOST_ROWS = 3000
 MOST_WRITTEN_COLUMNS = 20
 """Numbers on the cells of a wider heat map would overlap."""
 
+MOST_LABELS_INSIDE = 5
+"""A longer legend would cover the curves, so it stands beside them."""
+
 TITLES = {
     "centred_cosine": "centred cosine",
     "mrr": "mean reciprocal rank",
@@ -67,15 +70,48 @@ def comparison(
     if measure not in TITLES:
         raise InputError(f"measure={measure!r} is not known. Use one of {', '.join(TITLES)}.")
     means = {name: values[measure] for name, values in evaluation.methods.items()}
-    order = sorted(means, key=lambda name: means[name])
-    figure, axes = _figure(height=0.6 + 0.35 * len(order))
-    for place, name in enumerate(order):
-        low, high = evaluation.interval(name, measure, level=level)
-        colour = ACCENT if name == "auto" else GREY
-        axes.plot([low, high], [place, place], color=colour, linewidth=2.5, alpha=0.5)
-        axes.plot([means[name]], [place], "o", color=colour, label=name)
-    axes.set_yticks(range(len(order)), order)
-    axes.set_xlabel(f"{TITLES[measure]}, {level:.0%} interval")
+    order = sorted(means, key=lambda name: means[name], reverse=True)
+    found = {
+        name: (means[name], *evaluation.interval(name, measure, level=level)) for name in order
+    }
+    return intervals({f"{TITLES[measure]}, {level:.0%} interval": found}, accent=("auto",))
+
+
+def intervals(
+    panels: Mapping[str, Mapping[str, float | tuple[float, float, float]]],
+    *,
+    accent: Sequence[str] = (),
+    log: bool = False,
+) -> Figure:
+    """Return a dot for each name, in the order given, with its interval; a panel for each measure.
+
+    A value is a number, or a number with the ends of its interval. A name that a panel lacks, or a
+    value that is NaN, leaves its place empty. Names in `accent` are coloured.
+
+    Examples
+    --------
+    >>> figure = intervals({"cosine": {"graph": (0.4, 0.2, 0.6), "mean": 0.1}}, accent=("graph",))
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['graph', 'mean']
+    """
+    _refuse_empty(panels, "panels")
+    names = list(dict.fromkeys(name for found in panels.values() for name in found))
+    figure = Figure(
+        figsize=(max(6.0, 1.5 + 3.0 * len(panels)), 0.6 + 0.35 * len(names)), layout="constrained"
+    )
+    drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axes, (measure, found) in zip(drawn, panels.items(), strict=True):
+        for name, value in found.items():
+            middle, *ends = np.atleast_1d(np.asarray(value, np.float64))
+            place, colour = names.index(name), ACCENT if name in accent else GREY
+            axes.plot(ends, [place] * len(ends), color=colour, linewidth=2.5, alpha=0.5)
+            axes.plot([middle], [place], "o", color=colour, label=name)
+        axes.set_xlabel(measure)
+        axes.spines[["top", "right"]].set_visible(False)
+        if log:
+            axes.set_xscale("log")
+    drawn[0].set_yticks(range(len(names)), names)
+    drawn[0].set_ylim(len(names) - 0.5, -0.5)
     return figure
 
 
@@ -184,8 +220,9 @@ def sensitivity(
     measure: str,
     reference: Mapping[str, Mapping[float, float]] | None = None,
     reference_name: str = "reference",
+    log: bool = False,
 ) -> Figure:
-    """Return a measure against a parameter, a line for each name.
+    """Return a measure against a parameter, a line for each name, both on `log` scales if asked.
 
     A value may be a sequence with one number per repetition. The line is then their mean and the
     band their range. `reference` has curves of the same names from elsewhere, such as a paper; they
@@ -219,7 +256,12 @@ def sensitivity(
         axes.plot([], [], ":", color=GREY, label=f"dotted: {reference_name}")
     axes.set_xlabel(parameter)
     axes.set_ylabel(measure)
-    axes.legend(frameon=False)
+    if log:
+        axes.loglog()
+    if len(axes.get_legend_handles_labels()[1]) > MOST_LABELS_INSIDE:
+        figure.legend(frameon=False, loc="outside right upper")
+    else:
+        axes.legend(frameon=False)
     return figure
 
 
