@@ -122,7 +122,7 @@ def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
     actual = [each["actual"] for each in bins]
     figure, axes = _figure(4.5, 4.5)
     ends = [min(0.0, *expected, *actual), max(*expected, *actual) * 1.1]
-    axes.plot(ends, ends, "--", color=GREY, linewidth=1, label="expected = actual")
+    axes.plot(ends, ends, "--", color=GREY, linewidth=1, label="right")
     errors = [
         [each["actual"] - each["low"] for each in bins],
         [each["high"] - each["actual"] for each in bins],
