@@ -11,11 +11,10 @@ import numpy as np
 from vecfill._blas import one_blas_thread
 from vecfill._lengths import row_lengths
 from vecfill.added import Added
-from vecfill.adding import NewEntities, facts_by_source, read_new
+from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
-from vecfill.inputs.entities import listed
-from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.kept_names import KeptNames, NamesOfRows
 from vecfill.inputs.later_rows import KeptSource
 from vecfill.kept_model import KeptModel, fitting
 from vecfill.model.predictors.fused import Fused
@@ -91,7 +90,7 @@ class LivingModel(KeptModel):
                 "nothing else. Ask for an imputed entity."
             )
         place = int(np.searchsorted(self._unknown, row))
-        names, columns = _NamesOfRows(self.names, self._known), self._parts["columns"]
+        names, columns = NamesOfRows(self.names, self._known), self._parts["columns"]
         return explained(self._model, word, place, names, n=n, columns=columns)
 
     @fitting
@@ -149,7 +148,7 @@ class LivingModel(KeptModel):
         options
             How a text file is read: ``encoding``, ``separator``, ``header``.
         """
-        self._refuse_unknown_options(options)
+        refuse_unknown_options(options)
         sources: Sequence[KeptSource] = self._parts["sources"]
         keys = [getattr(each.reader, "key", None) for each in sources]
         key = key or next((each for each in keys if each is not None), None)
@@ -290,7 +289,7 @@ class LivingModel(KeptModel):
     ) -> Explanation:
         shares = served.shares(np.array([row]))[0]
         order = largest_shares(shares, n)
-        known = _NamesOfRows(self.names, self._known)
+        known = NamesOfRows(self.names, self._known)
         centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
         n_dims = centre.size
         start = centre if self._rule is None else offsets[row]
@@ -350,25 +349,6 @@ class LivingModel(KeptModel):
                 rows = np.concatenate([rows, n_old + new.rows.places[number]])
             members.append([Member(member.name, space, rows, n_old + len(new.names))])
         return SourcesSpace(members)
-
-    def _refuse_unknown_options(self, options: Mapping[str, Any]) -> None:
-        strange = [name for name in options if name not in ("encoding", "separator", "header")]
-        if strange:
-            raise InputError(
-                f"{listed(strange)} is no option of add: how a table is read was decided at the "
-                "fit."
-            )
-
-
-class _NamesOfRows:
-    """Names of some rows, looked up one at a time."""
-
-    def __init__(self, names: KeptNames, rows: np.ndarray) -> None:
-        self.names = names
-        self.rows = rows
-
-    def __getitem__(self, place: int, /) -> str:
-        return self.names[int(self.rows[place])]
 
 
 def _nothing(row: int, n: int) -> Explanation:
