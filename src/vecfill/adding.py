@@ -15,6 +15,7 @@ from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, KeptSource, LaterRows, facts_of
 from vecfill.inputs.later_texts import EncoderReader, NamesReader
 from vecfill.model.serving.fused import NewSourceRows
+from vecfill.requests import TEXT_OPTIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,15 @@ def _read(source: KeptSource, facts: Facts, encoder: Any) -> LaterRows:
         if source.name == "table":
             raise
         raise InputError(f"source {source.name!r}: {error}") from error
+
+
+def refuse_unknown_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that do not say how a text file is read."""
+    strange = [name for name in options if name not in TEXT_OPTIONS]
+    if strange:
+        raise InputError(
+            f"{listed(strange)} is no option of add: how a table is read was decided at the fit."
+        )
 
 
 def facts_by_source(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,28 @@ from vecfill.model.serving.choosing import composition_of, server_of
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
-from vecfill.model_file import FileParts
+from vecfill.model_file import FileParts, fitting_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Suspicion, Teachers
 from vecfill.trust.signals import mixed_values, signals
 from vecfill.trust.strata import Stratum
+
+Asked = ParamSpec("Asked")
+Given = TypeVar("Given")
+
+
+def fitting(
+    method: Callable[Concatenate[Any, Asked], Given],
+) -> Callable[Concatenate[Any, Asked], Given]:
+    """Return a method that refuses the model's file if parts of it do not fit together."""
+
+    @wraps(method)
+    def guarded(self: KeptModel, *args: Asked.args, **options: Asked.kwargs) -> Given:
+        with fitting_parts(self._path):
+            return method(self, *args, **options)
+
+    return guarded
 
 
 class KeptModel:
@@ -47,6 +63,7 @@ class KeptModel:
         mix: Any = None,
     ) -> None:
         self._parts: ChainMap[str, Any] = ChainMap({}, _by_name(parts))
+        self._path = parts.path if isinstance(parts, FileParts) else None
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
         self.space = space
@@ -293,3 +310,6 @@ class _Overlay(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         _ = super().__getitem__(name)
         return self._file[name]
+
+    def __missing__(self, name: str) -> Any:
+        raise self._file.lacking(name)

@@ -11,20 +11,19 @@ import numpy as np
 from vecfill._blas import one_blas_thread
 from vecfill._lengths import row_lengths
 from vecfill.added import Added
-from vecfill.adding import NewEntities, facts_by_source, read_new
+from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
-from vecfill.inputs.entities import listed
-from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.kept_names import KeptNames, NamesOfRows
 from vecfill.inputs.later_rows import KeptSource
-from vecfill.kept_model import KeptModel
+from vecfill.kept_model import KeptModel, fitting
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.serving.base import Served
 from vecfill.model.serving.fused import FusedServer
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
-from vecfill.model_file import FileParts, stored_space, write_parts
+from vecfill.model_file import FileParts, fitting_parts, stored_space, write_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, explained, largest_shares
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
@@ -54,12 +53,14 @@ class LivingModel(KeptModel):
     """
 
     @property
+    @fitting
     def known(self) -> Embedding:
         """The known entities and their vectors."""
         rows = np.flatnonzero(self.is_known)
         return Embedding(self.names.at(rows), self._embedding[rows])
 
     @property
+    @fitting
     def embedding(self) -> Embedding:
         """The imputed entities and their vectors."""
         rows = self._unknown[~self._is_left_out[self._unknown]]
@@ -72,12 +73,14 @@ class LivingModel(KeptModel):
         return Embedding(self.names.at(rows), found)
 
     @property
+    @fitting
     def confidence(self) -> Confidence | None:
         """How far to trust each imputed entity, aligned with `embedding`."""
         found = self._confidence
         is_kept = ~self._is_left_out[self._unknown]
         return None if found is None else found.rows(is_kept)
 
+    @fitting
     def explain(self, word: str, n: int = 10) -> Explanation:
         """Return the `n` known entities that contribute most to an imputed one."""
         row = self._row(word)
@@ -87,9 +90,10 @@ class LivingModel(KeptModel):
                 "nothing else. Ask for an imputed entity."
             )
         place = int(np.searchsorted(self._unknown, row))
-        names, columns = _NamesOfRows(self.names, self._known), self._parts["columns"]
+        names, columns = NamesOfRows(self.names, self._known), self._parts["columns"]
         return explained(self._model, word, place, names, n=n, columns=columns)
 
+    @fitting
     def __repr__(self) -> str:
         n_known = int(self.is_known.sum())
         lines = [
@@ -107,6 +111,7 @@ class LivingModel(KeptModel):
             )
         return "\n".join(lines)
 
+    @fitting
     @one_blas_thread()
     def add(
         self,
@@ -143,7 +148,7 @@ class LivingModel(KeptModel):
         options
             How a text file is read: ``encoding``, ``separator``, ``header``.
         """
-        self._refuse_unknown_options(options)
+        refuse_unknown_options(options)
         sources: Sequence[KeptSource] = self._parts["sources"]
         keys = [getattr(each.reader, "key", None) for each in sources]
         guess = next((each for each in keys if each is not None), None)
@@ -170,6 +175,7 @@ class LivingModel(KeptModel):
             self._keep(new, added)
         return added
 
+    @fitting
     def update(self, known: Mapping[str, Any]) -> None:
         """Take vectors that have become known, or were corrected; one propagation, no new graph.
 
@@ -182,6 +188,7 @@ class LivingModel(KeptModel):
             embedding[row], is_known[row] = vector, True
         self._refit(embedding, is_known)
 
+    @fitting
     def forget(self, names: Iterable[str]) -> None:
         """Forget what is known about some entities; one propagation.
 
@@ -202,6 +209,7 @@ class LivingModel(KeptModel):
             embedding[forgotten] = np.nan
             self._refit(embedding, is_known)
 
+    @fitting
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file, whole or not at all.
 
@@ -275,12 +283,13 @@ class LivingModel(KeptModel):
                 unusual[row] += ("no fitted entity had exactly these sources",)
         return unusual, is_described
 
+    @fitting
     def _explained(
         self, served: Served, offsets: np.ndarray, row: int, word: str, n: int
     ) -> Explanation:
         shares = served.shares(np.array([row]))[0]
         order = largest_shares(shares, n)
-        known = _NamesOfRows(self.names, self._known)
+        known = NamesOfRows(self.names, self._known)
         centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
         n_dims = centre.size
         start = centre if self._rule is None else offsets[row]
@@ -341,25 +350,6 @@ class LivingModel(KeptModel):
             members.append([Member(member.name, space, rows, n_old + len(new.names))])
         return SourcesSpace(members)
 
-    def _refuse_unknown_options(self, options: Mapping[str, Any]) -> None:
-        strange = [name for name in options if name not in ("encoding", "separator", "header")]
-        if strange:
-            raise InputError(
-                f"{listed(strange)} is no option of add: how a table is read was decided at the "
-                "fit."
-            )
-
-
-class _NamesOfRows:
-    """Names of some rows, looked up one at a time."""
-
-    def __init__(self, names: KeptNames, rows: np.ndarray) -> None:
-        self.names = names
-        self.rows = rows
-
-    def __getitem__(self, place: int, /) -> str:
-        return self.names[int(self.rows[place])]
-
 
 def _nothing(row: int, n: int) -> Explanation:
     raise InputError(f"nothing was added, so there is nothing to explain ({row}, {n}).")
@@ -397,5 +387,6 @@ def load(
     >>> model.embedding, model.add({"lime": [560.0]}).embedding.words
     (Embedding(1 words, 1 dims, float64: 'amber'), ('lime',))
     """
-    parts = FileParts(path, check=check)
-    return LivingModel(parts, about=parts.about, space=stored_space(parts, n_jobs=n_jobs))
+    with fitting_parts(path):
+        parts = FileParts(path, check=check)
+        return LivingModel(parts, about=parts.about, space=stored_space(parts, n_jobs=n_jobs))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from vecfill.errors import FormatError
+from vecfill.errors import FormatError, VecfillError
 from vecfill.inputs import later_columns, later_rows, later_texts
 from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.rarity import Rarity, VocabularyMeans
@@ -92,9 +93,6 @@ _KINDS = {
 }
 """What must be what, so that a file which was changed by hand is refused when it is opened."""
 
-LARGE = 1 << 22
-"""Bytes of an array up to which it is checked when the file is opened."""
-
 
 def write_parts(
     path: str | os.PathLike[str],
@@ -108,6 +106,26 @@ def write_parts(
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
+
+
+@contextmanager
+def fitting_parts(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Refuse a file whose parts do not fit together; without a file, let every error out.
+
+    Damage is found by digests before a part is used. But a file that was edited, digests and all,
+    can hold arrays of other lengths, or name rows that are not there.
+    """
+    try:
+        yield
+    except (VecfillError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        if path is None:
+            raise
+        raise FormatError(
+            f"{path}: its parts do not fit together ({error!r}). If nobody has edited the file, "
+            "please report this as an error of vecfill."
+        ) from error
 
 
 class FileParts(Mapping[str, Any]):
@@ -142,10 +160,14 @@ class FileParts(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._packed:
-            raise FormatError(f"{self.path}: the part {name!r} is missing. Save the model again.")
+            raise self.lacking(name)
         if name not in self._found:
             self._found[name] = self._unpacker.unpack(self._packed[name], name)
         return self._found[name]
+
+    def lacking(self, name: str) -> FormatError:
+        """Return what to say if a part is not there."""
+        return FormatError(f"{self.path}: the part {name!r} is missing. Save the model again.")
 
     def __contains__(self, name: object) -> bool:
         return name in self._packed

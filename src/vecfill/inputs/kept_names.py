@@ -62,5 +62,22 @@ class KeptNames:
         return None
 
 
+class NamesOfRows:
+    """Names of some rows, looked up one at a time.
+
+    Examples
+    --------
+    >>> NamesOfRows(KeptNames.of(["Oslo", "Bern"]), np.array([1]))[0]
+    'Bern'
+    """
+
+    def __init__(self, names: KeptNames, rows: np.ndarray) -> None:
+        self.names = names
+        self.rows = rows
+
+    def __getitem__(self, place: int, /) -> str:
+        return self.names[int(self.rows[place])]
+
+
 def _hash(raw: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little", signed=True)
