@@ -170,6 +170,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "first_use": lambda: large.first_use(3),
         "growth": lambda: large.growth(is_full=is_full),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
+        "default_growth": lambda: default_path.growth(default_path.GROWTH[: 4 if is_full else 2]),
     }
     if not is_full:
         return quick
