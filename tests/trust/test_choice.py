@@ -123,6 +123,20 @@ def test_racing_chooses_as_well_as_the_full_comparison(monkeypatch, seed):
         assert gap < noise
 
 
+def test_only_a_group_that_leads_on_the_first_fold_sees_the_others(monkeypatch):
+    monkeypatch.setattr(trials, "FEWEST_RACED", 15)
+    monkeypatch.setattr(LatentSemantic, "shares_folds", classmethod(lambda *_: False))
+    domain, embedding, is_known = made()
+    folds = list(hidden_folds(is_known, n_folds=5, seed=0))
+    good, bad = LatentSemantic(ridge=0.1), LatentSemantic(min_degree=100, ridge=100.0)
+    for order, dropped in (([good, bad], [bad]), ([bad, good], [])):
+        race = trials.Trials(Space(domain), embedding, is_known, folds, "balanced")
+        for each in order:
+            race.run([each])
+        assert race.dropped == dropped
+        assert race.best() == good
+
+
 def test_a_kind_that_is_clearly_beaten_is_not_tuned_further(monkeypatch):
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(200, 6))
