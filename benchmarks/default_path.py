@@ -1,19 +1,28 @@
 """What users run by default, measured in plain fits of the same data, beside what they would write.
 
     python benchmarks/default_path.py [--rows 4000 20000] [--dims 300] [--known 0.05]
+    python benchmarks/default_path.py --growth
 
-For each size: CPU seconds of one plain fit, of `impute` with `auto`, and of scikit-learn's
-regressors tuned by cross-validation, with the centred cosine that each reaches on rows whose
-truth was kept aside. Everything runs in one process, one after the other, after a small warm-up.
+For each size: CPU seconds of one plain fit, of `impute` with `auto` from arrays, from files and
+from two sources, of `add`, of `evaluate`, and of scikit-learn's regressors tuned by
+cross-validation, with the centred cosine that each reaches on rows whose truth was kept aside.
+Everything runs in one process, one after the other, after a small warm-up. ``--growth`` runs `auto`
+at several sizes, each in a process of its own, and tells the exponents of time and memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,6 +40,18 @@ MOST_FOR_KERNELS = 6000
 """Known rows beyond which scikit-learn's kernel ridge regression is left out: it takes minutes."""
 
 WARM_UP = 1500
+
+N_ADDED = 50
+"""Rows that are added to a fitted model."""
+
+MOST_EVALUATED = 5000
+"""Rows beyond which `evaluate` is left out: it chooses six times over, and tunes every rival."""
+
+AUTO = "impute, auto"
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
+
+GROWTH = [5000, 10_000, 20_000, 50_000]
 
 
 def regressors(n_known: int) -> dict[str, object]:
@@ -59,49 +80,172 @@ def timed(function: Callable[[], object]) -> tuple[object, float]:
     return found, time.process_time() - start
 
 
-def measure(n_rows: int, n_features: int, n_dims: int, share: float) -> dict:
-    """CPU seconds and held-out quality of each way, on one made set."""
+@dataclass
+class Made:
+    """One made set: all rows, and an embedding of which some rows are shown."""
+
+    rows: np.ndarray
+    embedding: np.ndarray
+    is_known: np.ndarray
+
+    @property
+    def names(self) -> np.ndarray:
+        return np.array([f"row{number}" for number in range(len(self.rows))])
+
+    @property
+    def asked(self) -> list[str]:
+        return list(self.names[~self.is_known])
+
+    def table(self, columns: slice = slice(None)) -> pd.DataFrame:
+        """The rows, or some of their columns, keyed by name."""
+        found = self.rows[:, columns]
+        return pd.DataFrame(found, self.names, [f"c{each}" for each in range(found.shape[1])])
+
+    def known(self) -> vf.Embedding:
+        return vf.Embedding(list(self.names[self.is_known]), self.embedding[self.is_known])
+
+    def plain(self) -> np.ndarray:
+        """Unknown rows by one plain fit."""
+        hidden = np.where(self.is_known[:, None], self.embedding, np.float32(np.nan))
+        return LatentSemanticImputer(min_degree=8).fit(self.rows, hidden).embedding_[~self.is_known]
+
+    def auto(self) -> np.ndarray:
+        return vf.impute(self.table(), self.known()).embedding[self.asked]
+
+    def from_files(self, folder: Path) -> np.ndarray:
+        """The same from a CSV file and a word2vec file, which the caller has written."""
+        result = vf.impute(folder / "table.csv", folder / "known.bin")
+        return result.embedding[self.asked]
+
+    def fused(self) -> np.ndarray:
+        """The same from two sources, each with half of the columns."""
+        half = self.rows.shape[1] // 2
+        sources = {"left": self.table(slice(half)), "right": self.table(slice(half, None))}
+        return vf.impute(sources, self.known()).embedding[self.asked]
+
+    def added(self, model: object) -> np.ndarray:
+        """The last unknown rows, added to a model that was fitted without them."""
+        later = self.later
+        return model.add(self.table().iloc[later], names=list(self.names[later])).embedding[
+            list(self.names[later])
+        ]
+
+    @property
+    def later(self) -> np.ndarray:
+        return np.flatnonzero(~self.is_known)[-N_ADDED:]
+
+    def model(self) -> object:
+        """A living model of all rows but those that come later."""
+        return vf.impute(self.table().drop(self.names[self.later]), self.known()).to_model()
+
+
+def made(n_rows: int, n_features: int, n_dims: int, share: float) -> Made:
     rows = synthetic_rows(n_rows, n_features)
-    embedding, is_known = synthetic_embedding(rows, n_dims, share)
-    names = np.array([f"row{number}" for number in range(n_rows)])
-    table = pd.DataFrame(rows, index=names, columns=[f"c{each}" for each in range(n_features)])
-    known = vf.Embedding(list(names[is_known]), embedding[is_known])
-    centre, truth = embedding[is_known].mean(axis=0), embedding[~is_known]
-    hidden = np.where(is_known[:, None], embedding, np.float32(np.nan))
+    return Made(rows, *synthetic_embedding(rows, n_dims, share))
+
+
+def measure(
+    n_rows: int, n_features: int, n_dims: int, share: float, *, is_whole: bool = True
+) -> dict:
+    """CPU seconds and held-out quality of each way, on one made set.
+
+    Without `is_whole`: the plain fit and `auto` only.
+    """
+    data = made(n_rows, n_features, n_dims, share)
+    truth, centre = data.embedding[~data.is_known], data.embedding[data.is_known].mean(axis=0)
     record = {"rows": n_rows, "features": n_features, "dims": n_dims, "known": share, "ways": {}}
 
-    def tell(name: str, found: np.ndarray, seconds: float) -> None:
-        quality = centred_cosine(found, truth, centre)
+    def tell(name: str, function: Callable[[], np.ndarray | None]) -> None:
+        found, seconds = timed(function)
         plain = record["ways"].get("plain fit", {"cpu_s": seconds})["cpu_s"]
-        record["ways"][name] = {"cpu_s": seconds, "ratio": seconds / plain, "cosine": quality}
+        told = {"cpu_s": seconds, "ratio": seconds / plain, "peak_mb": peak_mb()}
+        if found is not None:
+            told["cosine"] = centred_cosine(found, truth[-len(found) :], centre)
+        record["ways"][name] = told
         print(
-            f"  {name:28s} CPU {seconds:8.2f} s  {seconds / plain:6.1f}x  {quality:.3f}", flush=True
+            f"  {name:28s} CPU {seconds:8.2f} s  {seconds / plain:6.1f}x  "
+            f"{told.get('cosine', np.nan):.3f}  {told['peak_mb']:6.0f} MB",
+            flush=True,
         )
 
-    print(f"\n{n_rows:,} x {n_features}, {n_dims} dims, {share:.0%} known (centred cosine last)")
-    fit, seconds = timed(lambda: LatentSemanticImputer(min_degree=8).fit(rows, hidden))
-    tell("plain fit", fit.embedding_[~is_known], seconds)
-    result, seconds = timed(lambda: vf.impute(table, known))
-    record["chosen"] = str(result.decision.predictor)
-    found = result.embedding[list(names[~is_known])]
-    tell("impute, auto", found, seconds)
-    scaler = StandardScaler().fit(rows)
-    for name, model in regressors(int(is_known.sum())).items():
-
-        def regressed(model: object = model) -> np.ndarray:
-            model.fit(scaler.transform(rows[is_known]), embedding[is_known])
-            return model.predict(scaler.transform(rows[~is_known]))
-
-        tell(name, *timed(regressed))
-    print(f"  chosen: {record['chosen']}")
-    record["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\n{n_rows:,} x {n_features}, {n_dims} dims, {share:.0%} known")
+    print("  (ratio to the plain fit, centred cosine of unknown rows, peak memory so far)")
+    tell("plain fit", data.plain)
+    tell("impute, auto", data.auto)
+    if not is_whole:
+        return record
+    with tempfile.TemporaryDirectory() as folder:
+        data.table().to_csv(Path(folder) / "table.csv", index_label="name")
+        vf.write_embedding(data.known(), Path(folder) / "known.bin")
+        tell("impute, auto, from files", lambda: data.from_files(Path(folder)))
+    tell("impute, two sources", data.fused)
+    model = data.model()
+    tell(f"add {N_ADDED}", lambda: data.added(model))
+    if n_rows <= MOST_EVALUATED:
+        tell("evaluate", lambda: print(vf.evaluate(data.table(), data.known())))
+    scaler = StandardScaler().fit(data.rows)
+    known, asked = (scaler.transform(data.rows[each]) for each in (data.is_known, ~data.is_known))
+    for name, model in regressors(int(data.is_known.sum())).items():
+        tell(
+            name, lambda model=model: model.fit(known, data.embedding[data.is_known]).predict(asked)
+        )
     return record
+
+
+def peak_mb() -> float:
+    """The largest memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def growth(sizes: list[int]) -> dict:
+    """Time and memory of `auto` against the number of rows, each size in a process of its own."""
+    found = []
+    for n_rows in sizes:
+        command = [sys.executable, __file__, "--rows", str(n_rows), "--dims", "100"]
+        command += ["--known", "0.3", "--alone"]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found.append(json.loads(told.splitlines()[-1]))
+    rows = np.log([each["rows"] for each in found])
+    exponents = {
+        name: float(np.polyfit(rows, np.log([each["ways"][AUTO][name] for each in found]), 1)[0])
+        for name in ("cpu_s", "peak_mb")
+    }
+    print(
+        f"\nauto: CPU time grows as n to the {exponents['cpu_s']:.2f}, "
+        f"memory as n to the {exponents['peak_mb']:.2f}"
+    )
+    draw(found, FIGURES / "default_path.png")
+    return {"sizes": found, "exponents": exponents}
+
+
+def draw(found: list[dict], path: Path) -> None:
+    """CPU seconds and memory against the number of rows, on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    for axes, (name, label) in zip(
+        figure.subplots(1, 2),
+        (("cpu_s", "CPU seconds"), ("peak_mb", "peak memory, MB")),
+        strict=True,
+    ):
+        for way in ("plain fit", AUTO):
+            values = [each["ways"][way][name] for each in found]
+            axes.loglog([each["rows"] for each in found], values, marker="o", label=way)
+        axes.set(xlabel="rows", ylabel=label)
+        axes.legend()
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def warm_up() -> None:
+    """Compile everything once, so that no way pays for it."""
+    warnings.simplefilter("ignore")
+    measure(WARM_UP, 20, 16, 0.5, is_whole=False)
 
 
 def default_path(sizes: list[tuple[int, int, int, float]]) -> list[dict]:
     """Measure several sizes: rows, features, dims and the share of known rows of each."""
-    warnings.simplefilter("ignore")
-    measure(WARM_UP, 20, 16, 0.5)
+    warm_up()
     return [measure(*size) for size in sizes]
 
 
@@ -111,8 +255,19 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--dims", type=int, default=300)
     parser.add_argument("--known", type=float, default=0.05)
+    parser.add_argument("--alone", action="store_true", help="plain fit and auto; JSON at the end")
+    parser.add_argument("--growth", action="store_true", help="exponents of time and memory")
     asked = parser.parse_args()
-    default_path([(n, asked.features, asked.dims, asked.known) for n in asked.rows])
+    if asked.growth:
+        growth(GROWTH)
+        return
+    sizes = [(n, asked.features, asked.dims, asked.known) for n in asked.rows]
+    if not asked.alone:
+        default_path(sizes)
+        return
+    warm_up()
+    for size in sizes:
+        print(json.dumps(measure(*size, is_whole=False)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.trust import choice as choice_module
 from vecfill.trust import trials
+from vecfill.trust.candidates import second_round
 from vecfill.trust.choice import choose, fewer_dims, permutation_p_value
 from vecfill.trust.folds import hidden_folds
 
@@ -108,17 +109,44 @@ def test_racing_chooses_as_well_as_the_full_comparison(monkeypatch, seed):
     domain = np.exp(latent @ rng.normal(size=(3, 8)))
     embedding = np.tanh(latent @ rng.normal(size=(3, 6))) + 0.2 * rng.normal(size=(260, 6))
     is_known = rng.random(260) < 0.8
-    # Far harsher than in use: few rows, and one standard error is enough to lose.
+    # Far harsher than in use: few rows show who is ahead.
     monkeypatch.setattr(trials, "FEWEST_RACED", 15)
-    monkeypatch.setattr(trials, "CLEAR_LOSS", 1.0)
     monkeypatch.setattr(LatentSemantic, "shares_folds", classmethod(lambda *_: False))
     quick = choose(Space(domain), embedding, is_known)
-    monkeypatch.setattr(trials, "CLEAR_LOSS", np.inf)
+    monkeypatch.setattr(trials, "FEWEST_RACED", np.inf)
+    monkeypatch.setattr(choice_module, "other_degrees", second_round)
+    monkeypatch.setattr(choice_module, "other_ridges", lambda *_: [])
     full = choose(Space(domain), embedding, is_known)
     assert len(quick.tried) < len(full.tried)
     for measure, noise in (("centred_cosine", 0.01), ("mrr", 0.02)):
         gap = full.honest.of(measure).mean() - quick.honest.of(measure).mean()
         assert gap < noise
+
+
+def test_only_a_group_that_leads_on_the_first_fold_sees_the_others(monkeypatch):
+    monkeypatch.setattr(trials, "FEWEST_RACED", 15)
+    monkeypatch.setattr(LatentSemantic, "shares_folds", classmethod(lambda *_: False))
+    domain, embedding, is_known = made()
+    folds = list(hidden_folds(is_known, n_folds=5, seed=0))
+    good, bad = LatentSemantic(ridge=0.1), LatentSemantic(min_degree=100, ridge=100.0)
+    for order, dropped in (([good, bad], [bad]), ([bad, good], [])):
+        race = trials.Trials(Space(domain), embedding, is_known, folds, "balanced")
+        for each in order:
+            race.run([each])
+        assert race.dropped == dropped
+        assert race.best() == good
+
+
+def test_a_kind_that_is_clearly_beaten_is_not_tuned_further(monkeypatch):
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(200, 6))
+    embedding, told = np.sin(latent @ rng.normal(size=(6, 12))), []
+    is_known = np.ones(200, bool)
+    monkeypatch.setattr(trials.Trials, "is_beaten", lambda *_: True)
+    found = choose(Space(latent), embedding, is_known, progress=lambda *each: told.append(each))
+    degrees = {each.min_degree for each in found.tried if isinstance(each, LatentSemantic)}
+    assert degrees == {8}
+    assert told[-1][0] == told[-1][1]
 
 
 def test_too_few_known_rows_are_refused_with_the_way_out():
@@ -159,7 +187,8 @@ def test_the_paper_is_the_estimator_and_no_residual_leaves_the_trend():
     np.testing.assert_allclose(alone.vectors, alone.composition.trend.values[~is_known])
 
 
-def test_the_second_round_keeps_the_preparation_that_won_the_first():
+def test_the_second_round_keeps_the_preparation_that_won_the_first(monkeypatch):
+    monkeypatch.setattr(trials.Trials, "is_beaten", lambda *_: False)
     domain, embedding, is_known = made()
     domain[:, 0] *= 1e4
     found = choose(Space(domain), embedding, is_known)
@@ -206,7 +235,7 @@ def test_preparations_and_kernels_enter_the_folds_by_a_race():
     domain = np.exp(3 * latent)
     found = choose(Space(domain), latent @ rng.normal(size=(4, 9)), np.ones(150, bool))
     mixes = [each for each in found.tried if isinstance(each, LatentSemantic)]
-    assert len({each.preparation for each in mixes}) == 3
+    assert len({each.preparation for each in mixes}) == 2
     assert mixes[0].preparation == "rank_normal"
     assert sum(isinstance(each, KernelRidge) for each in found.tried) == 2
     assert sum(isinstance(each, Stack) for each in found.tried) in (0, 2)
@@ -221,8 +250,9 @@ def test_progress_reaches_its_end(candidates):
         told.append(each)
 
     choose(Space(domain), embedding, is_known, candidates=candidates, progress=tell)
-    assert [done for done, _ in told] == list(range(1, len(told) + 1))
-    assert {total for _, total in told} == {len(told)}
+    done = [each for each, _ in told]
+    assert done == sorted(set(done))
+    assert {total for _, total in told} == {done[-1]}
 
 
 def test_large_spaces_keep_only_what_the_race_has_left(monkeypatch):

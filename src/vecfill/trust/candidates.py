@@ -14,7 +14,7 @@ from dataclasses import replace
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
 
-N_PREPARATIONS = 3
+N_PREPARATIONS = 2
 """Preparations that enter the folds after the race."""
 
 N_KERNELS = 2

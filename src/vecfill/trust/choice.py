@@ -185,10 +185,13 @@ def choose(
     )
     is_full = candidates == "classic"
     n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
+    tell = progress or (lambda _done, _total: None)
     for n_done, kin in enumerate(_rounds(space, trials, *entrants, is_full=is_full), start=1):
         trials.run(kin)
-        if progress is not None:
-            progress(n_done, n_groups)
+        # The last is told below: later rounds may be left out.
+        if n_done < n_groups:
+            tell(n_done, n_groups)
+    tell(n_groups, n_groups)
     group = _groups(folds, n_folds)
     if candidates != "classic":
         trials.add_stacks(group)
@@ -234,10 +237,12 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Predictor]]:
     """Yield groups of kin to try; those of later rounds depend on how the earlier ones went."""
-    yield from first_round(space, preparations)
     yield from ([each] for each in kernels)
+    yield from first_round(space, preparations)
     if is_full:
         yield from second_round(space, trials.best(LatentSemantic))
+        return
+    if trials.is_beaten(LatentSemantic):
         return
     yield from other_degrees(space, trials.best(LatentSemantic))
     yield from other_ridges(space, trials.best(LatentSemantic))

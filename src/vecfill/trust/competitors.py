@@ -13,6 +13,7 @@ from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.trust.decision import Decision
 from vecfill.trust.fusion import FusedChoice
+from vecfill.trust.hidden import HIDDEN_TOL
 from vecfill.trust.rivals import RIVALS, Rival
 
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -52,7 +53,9 @@ class Competitors:
 
     def _add(self, name: str, predictor: Predictor, space: Space, given: KnownRows) -> None:
         self.tuned[name] = predictor
-        self.predict[name] = lambda places: predictor.predict(space, given, places=places).vectors
+        self.predict[name] = lambda places: (
+            predictor.predict(space, given, places=places, tol=HIDDEN_TOL).vectors
+        )
 
     def _add_sources(
         self,

@@ -26,6 +26,7 @@ from vecfill.trust.choice import CHANCE, permutation_p_value
 from vecfill.trust.competitors import Competitors
 from vecfill.trust.decision import Decision, decide, has_own, without
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.hidden import HIDDEN_TOL
 from vecfill.trust.rivals import RIVALS, Rival
 from vecfill.trust.scores import MEASURES, RowScores, joined, score_rows
 
@@ -301,8 +302,9 @@ def _auto(
         own = replace(rarity, values=values)
     decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
     if decision.rule is None or own is None:
-        return decision, decision.predictor.predict(space, given, places=fold.places).vectors
+        found = decision.predictor.predict(space, given, places=fold.places, tol=HIDDEN_TOL)
+        return decision, found.vectors
     offsets = decision.rule.offsets(own.values, given)
     rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    found = decision.predictor.predict(space, rest, places=fold.places).vectors
+    found = decision.predictor.predict(space, rest, places=fold.places, tol=HIDDEN_TOL).vectors
     return decision, found + offsets.unknown[fold.places]

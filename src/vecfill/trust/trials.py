@@ -1,6 +1,6 @@
 """Hidden rows predicted by many predictors, and how those stand.
 
-Groups of predictors race: one that clearly loses on the first fold is not tried on the others.
+Groups of predictors race: one that is behind on the first fold is not tried on the others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CHOICE_TOL = 1e-4
 """Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
 
 FEWEST_RACED = 100
-"""Hidden rows of a fold that can show that a predictor loses."""
+"""Hidden rows of a fold that can show which of two predictors is ahead."""
 
-CLEAR_LOSS = 1.0
-"""Standard errors by which one that is not tried further lies behind."""
+CLEAR_LOSS = 3.0
+"""Standard errors by which a kind of predictor that is not tuned further lies behind."""
 
 POOL = 5000
 """Known vectors among which the truth is ranked when predictors are compared."""
@@ -66,16 +66,17 @@ class Trials:
         self.steps: dict[Any, np.ndarray] = {}
 
     def run(self, kin: Sequence[Predictor]) -> None:
-        """Score predictors that share most of their work, unless they clearly lose.
+        """Score predictors that share most of their work.
 
-        Those that lose on the first fold are not tried on the others.
+        If none of them is ahead of the best of their kind on the first fold, they are not tried on
+        the others.
         """
         early: list[list[np.ndarray]] = [[] for _ in kin]
         shares = type(kin[0]).shares_folds(kin, self.space, self._hidings())
         if self._can_race() and not shares:
             early = self._found(kin, self._hidings()[:1])
             scores = [self._scored(0, vectors) for (vectors,) in early]
-            if self._loses(scores, type(kin[0])):
+            if not self._leads(scores, type(kin[0])):
                 self.dropped += kin
                 return
         found = self._found(kin, self._hidings()[len(early[0]) :])
@@ -93,12 +94,18 @@ class Trials:
     def _can_race(self) -> bool:
         return len(self.folds) > 1 and self.folds[0].hidden.size >= FEWEST_RACED
 
-    def _loses(self, scores: Sequence[RowScores], kind: type[Predictor]) -> bool:
-        """Tell whether no predictor comes near, on the first fold, to the best so far of a kind."""
+    def _leads(self, scores: Sequence[RowScores], kind: type[Predictor]) -> bool:
+        """Tell whether a predictor is ahead, on the first fold, of the best so far of a kind."""
         if not any(isinstance(each, kind) for each in self.scores):
-            return False
+            return True
         best = self.scores[self.best(kind)].rows(np.arange(self.folds[0].hidden.size))
-        return all(clearly_loses(each, best, self.goal) for each in scores)
+        return int(np.argmax(total_score([best, *scores], self.goal))) > 0
+
+    def is_beaten(self, kind: type[Predictor]) -> bool:
+        """Tell whether a kind of predictor is so far behind another that tuning it is no use."""
+        if self.scores[self.best()].cosine.size < FEWEST_RACED:
+            return False
+        return clearly_loses(self.scores[self.best(kind)], self.scores[self.best()], self.goal)
 
     def add(self, predictor: Predictor, vectors: list[np.ndarray]) -> None:
         """Score predictions of the hidden rows of each fold."""

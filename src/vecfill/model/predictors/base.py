@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill.errors import InputError
+from vecfill.method.engine import parallel_map
 from vecfill.method.scaling import scaled_together
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Prediction
@@ -89,9 +91,16 @@ class Predictor(ABC):
 
         The folds hide known rows in turn, so they differ only in which of them are seen.
         """
+
+        def predicted(fold: Hiding) -> list[Prediction]:
+            given, places = fold
+            return cls.predict_together(predictors, space, given, places=places, tol=tol)
+
+        # The first fold leaves in the space what all share; then threads need not wait.
+        n_jobs = 1 if isinstance(space.n_jobs, Executor) else space.n_jobs
         return [
-            cls.predict_together(predictors, space, given, places=places, tol=tol)
-            for given, places in folds
+            *map(predicted, folds[:1]),
+            *parallel_map(predicted, folds[1:], n_jobs=n_jobs),
         ]
 
     def fitted_to(self, space: Space) -> Self:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from vecfill import checks
+from vecfill._types import KnownMask
 from vecfill.errors import InputError
 from vecfill.method.propagation import (
     Convergence,
@@ -176,7 +177,7 @@ class LatentSemantic(Predictor):
         """
         first = predictors[0]
         if first._has_few(given):
-            shares, went = first._shares(space, given.is_known, tol)
+            shares, went = first._shares(space, given.is_known)
             shares = shares if places is None else shares[places]
             few = CondensedMix(space, first.weights_key, given, places, shares)
             return cls._made_of(
@@ -197,9 +198,7 @@ class LatentSemantic(Predictor):
         is_few = 0 < n_known <= given.n_dims and n_known * n_unknown <= MOST_SHARES
         return is_few and self.solver == "direct" and n_unknown > 0
 
-    def _shares(
-        self, space: Space, is_known: np.ndarray, tol: float
-    ) -> tuple[np.ndarray, Convergence]:
+    def _shares(self, space: Space, is_known: KnownMask) -> tuple[np.ndarray, Convergence]:
         """Return the share of every known row (across) in every unknown one (down), kept."""
 
         def solved() -> tuple[np.ndarray, Convergence]:
@@ -207,8 +206,7 @@ class LatentSemantic(Predictor):
             found = self._propagated(space, given, np.eye(given.n_known), TOL)
             return found.vectors, found.convergence()
 
-        # Always as finely as for the answer itself, so that it does not matter who asks first.
-        assert tol >= TOL
+        # As finely as for the answer itself, so that it does not matter who asks first.
         return space.once(("shares", self.weights_key, is_known.tobytes()), solved)
 
     @classmethod
@@ -230,7 +228,7 @@ class LatentSemantic(Predictor):
         is_known[given.wanted(places)] = True
         system = ("thin", self.preparation, self.min_degree, int(is_known.sum()))
         weights = space.weights(self.weights_key)
-        return is_known.all() or space.once(
+        return bool(is_known.all()) or space.once(
             system, lambda: UnknownSystem(weights, is_known).is_thin()
         )
 
@@ -252,7 +250,7 @@ class LatentSemantic(Predictor):
         hidden = np.sort(np.concatenate([given.wanted(places) for given, places in folds]))
         n_known = int(is_known.sum())
         if n_known <= 2 * hidden.size and n_known * (is_known.size - n_known) <= MOST_SHARES:
-            shared = condensed_from(weights, is_known, first._shares(space, is_known, tol)[0])
+            shared = condensed_from(weights, is_known, first._shares(space, is_known)[0])
         else:
             shared = condensed(weights, is_known, hidden, tol=tol, n_jobs=space.n_jobs)
         found = []
