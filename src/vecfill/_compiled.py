@@ -30,27 +30,26 @@ class _Compiled:
         self._dispatcher: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        if self._dispatcher is None:
-            self._compile()
-        return self._dispatcher(*args)
+        dispatcher = self._dispatcher or self._compile()
+        return dispatcher(*args)
 
     @property
     def _numba_type_(self) -> Any:
         """What Numba asks for where compiled code calls this function."""
-        self._compile()
-        return self._dispatcher._numba_type_
+        return self._compile()._numba_type_
 
-    def _compile(self) -> None:
+    def _compile(self) -> Any:
         import numba  # noqa: PLC0415 - slow to load
 
         # One dispatcher for all threads, or each would compile the function for itself.
         with _LOCK:
             if self._dispatcher is not None:
-                return
+                return self._dispatcher
             try:
                 self._dispatcher = numba.njit(nogil=True, cache=True, **self._options)(self._plain)
             except RuntimeError:  # Numba found no folder to cache in.
                 self._dispatcher = numba.njit(nogil=True, **self._options)(self._plain)
+            return self._dispatcher
 
 
 def compiled(function: F) -> F:

@@ -125,6 +125,14 @@ def test_a_bad_cell_in_a_large_file_is_refused_as_in_a_small_one(tmp_path, monke
         as_domain(path)
 
 
+def test_rows_longer_than_a_block_are_read_fast_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_careful_table", None)
+    monkeypatch.setattr(plain_tables, "_BLOCK_BYTES", 64)
+    path = tmp_path / "table.csv"
+    path.write_text("name,a\n" + "".join(f"{'x' * 200}{row},{row}\n" for row in range(9)))
+    assert read_table(path).column("a").to_pylist() == [str(row) for row in range(9)]
+
+
 def test_columns_that_are_no_numbers_to_the_user_stay_text_in_a_large_file(tmp_path, monkeypatch):
     monkeypatch.setattr(plain_tables, "LARGE", 0)
     path = tmp_path / "table.csv"

@@ -24,7 +24,7 @@ def unique_entities(names: Iterable[object], *, where: str) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         raise InputError(f"{where}: one string, {names!r}. Pass a list of names.")
-    listed_names = list(names)
+    listed_names: list[Any] = list(names)
     # Millions of names are text as a rule; whatever else they are is found one by one.
     stripped = [name.strip() for name in listed_names] if _are_texts(listed_names) else [""]
     if not all(stripped):
