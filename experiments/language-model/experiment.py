@@ -164,11 +164,11 @@ def _figure(config: dict[str, Any], runs: list[dict[str, Any]], published: pd.Da
     panels: dict[str, dict[str, Any]] = {}
     for size in config["sizes"]:
         of_size = [one for one in runs if one["size"] == size["name"]]
-        panels[f"decrease against self, %: {_lines(size['name'])}"] = {
+        panels[f"decrease, %: {_lines(size['name'])}"] = {
             start: (mean := decrease.mean(), mean - error, mean + error)
             for start, (_, decrease) in _paired(config, of_size).items()
             for error in [_standard_error(decrease)]
         }
     theirs = published["decrease"].reindex(config["starts"]).dropna()
-    panels["the paper's, other headlines"] = theirs.to_dict()
+    panels["the paper's, on another scale"] = theirs.to_dict()
     return plots.intervals(panels, accent=[name for name in config["starts"] if "returns" in name])
