@@ -13,6 +13,7 @@ from tests.shell import World, started
 from vecfill import Embedding, LatentSemanticImputer
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain
+from vecfill.io.names import read_names
 
 
 @pytest.fixture
@@ -192,3 +193,23 @@ def test_a_job_in_pieces_writes_into_no_input_and_no_results_into_its_work_folde
     ):
         words = ("impute", "vectors", "items", "-o", out, "--work", work, "--overwrite")
         assert "is an input or the work folder" in world.refused(*words)
+
+
+def test_a_folder_of_a_model_is_an_input_like_any_other(world):
+    world.write("terms.txt", "town50\n")
+    (world.folder / "model").mkdir()
+    words = ("tokens", "model", "terms.txt", "--source", "towns.csv", "-o")
+    for more in (("model/new",), ("new", "--report", "model/page.html")):
+        assert "lies in model, which is never written to" in world.refused(*words, *more)
+    message = world.refused(*words, "new", "--report", "base.vec")
+    assert "base.vec exists already. Choose another name." in message
+
+
+def test_lists_of_names_are_read_line_by_line(world):
+    world.write("names.txt", "a\u2028b\r\n\ufeffc\n\n".encode())
+    assert read_names(world.folder / "names.txt") == ["a\u2028b", "\ufeffc"]
+    with pytest.raises(InputError, match=r"none.txt: cannot be read: No such file"):
+        read_names(world.folder / "none.txt")
+    world.write("names.txt", b"\xff")
+    with pytest.raises(InputError, match=r"Save it as UTF-8\."):
+        read_names(world.folder / "names.txt")

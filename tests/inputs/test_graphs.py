@@ -222,7 +222,7 @@ def blocks(n_blocks: int, n_in_block: int, rng: np.random.Generator) -> list[tup
 def test_the_quick_decomposition_of_large_graphs_finds_the_blocks(monkeypatch, most_steps):
     edges = blocks(20, 15, np.random.default_rng(0))
     monkeypatch.setattr(walks, "_DENSE", 10)
-    monkeypatch.setattr(walks, "_LARGE", 10)
+    monkeypatch.setattr(walks, "LARGE", 10)
     monkeypatch.setattr(walks, "_MAX_STEPS", most_steps)
     domain = as_domain(edges, kind="edges", n_dims=24)
     assert any("walks of 1 steps" in note for note in domain.notes) == (most_steps == 10.0)
@@ -238,7 +238,7 @@ def test_the_quick_and_the_full_decomposition_agree(monkeypatch):
     edges = blocks(6, 20, np.random.default_rng(0))
     full = as_domain(edges, kind="edges", n_dims=6).vectors
     monkeypatch.setattr(walks, "_DENSE", 10)
-    monkeypatch.setattr(walks, "_LARGE", 10)
+    monkeypatch.setattr(walks, "LARGE", 10)
     quick = as_domain(edges, kind="edges", n_dims=6).vectors
     np.testing.assert_allclose(quick @ quick.T, full @ full.T, atol=0.05 * np.abs(full).max() ** 2)
 

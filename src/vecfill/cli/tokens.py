@@ -100,6 +100,7 @@ def tokens(
     NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces. Every
     other byte of the weights stays the same, and `vecfill verify FOLDER NEWFOLDER` proves it.
     """
+    from vecfill.errors import InputError
     from vecfill.exchange.huggingface.adding import add_tokens
     from vecfill.exchange.huggingface.imputing import impute_tokens
     from vecfill.io.atomic import together
@@ -108,6 +109,11 @@ def tokens(
     from vecfill.views.report import write_report
 
     check_new_folder(output)
+    for place in (output, report):
+        if place is not None and place.resolve().is_relative_to(folder.resolve()):
+            raise InputError(
+                f"{place} lies in {folder}, which is never written to. Choose another place."
+            )
     check_targets([report], [terms, *source], overwrite=False)
     asked = {
         name: getattr(group, name) for group in (reading, how, trust) for name in group.asked()

@@ -18,6 +18,7 @@ _MORE_FLAGS = {
     "evaluate": "--evaluate",
     "confidence": "--confidence-column",
 }
+_NEVER_OVERWRITE = ("tokens",)
 _OTHER_FLAGS = {"convert": {"format": "--from"}}
 
 
@@ -63,6 +64,8 @@ def in_shell_words(message: str, command: str = "impute") -> str:
     >>> in_shell_words("Its numbers were rounded. Pass dtype='float64' to keep them.")
     'Its numbers were rounded.'
     """
+    if command in _NEVER_OVERWRITE:
+        message = message.replace("Allow overwriting it (overwrite=True), or choose", "Choose")
     hidden = "|".join(_python_only())
     # A sentence ends at a full stop with a space or nothing after it; names of files have neither.
     sentences = re.split(r"(?<=\.)\s(?=[A-Z])", message)

@@ -20,7 +20,12 @@ def read_names(path: str | PathLike[str]) -> list[str]:
     ['Oslo', 'Bern']
     """
     try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text: {error}.") from error
+        # Not `splitlines`, which also splits at characters that a name may hold.
+        lines = Path(path).read_text("utf-8-sig").split("\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}. Check the path.") from error
+    except UnicodeError as error:
+        raise InputError(
+            f"{path}: cannot be read as UTF-8 text: {error}. Save it as UTF-8."
+        ) from error
     return [line.strip() for line in lines if line.strip()]
