@@ -33,7 +33,8 @@ WORDS = vf.Embedding(["a", "b"], np.eye(2))
         ("fsspec", "fsspec.core", lambda: vf.impute_dataset("s3://a/", "b/", "c/", work="d/")),
     ],
 )
-def test_the_message_gives_the_line_to_type(monkeypatch, extra, module, call):
+def test_the_message_gives_the_line_to_type(monkeypatch, tmp_path, extra, module, call):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(vf.MissingExtraError, match=rf"pip install 'vecfill\[{extra}\]'"):
         call()

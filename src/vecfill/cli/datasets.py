@@ -88,7 +88,7 @@ def _method(method: Mapping[str, Any]) -> str:
 
 
 def status(
-    work: Annotated[Path, typer.Argument(metavar="DIR", help="Work folder of the job (--work).")],
+    work: Annotated[Path, typer.Argument(metavar="DIR", help="Work folder of the job.")],
     json: options.JsonOption = False,
 ) -> None:
     """Show the progress of a job beyond memory.

@@ -10,7 +10,7 @@ import typer
 from vecfill.cli import console, options
 
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file written by vecfill impute --save.")
+    Path, typer.Argument(metavar="MODEL", help="Model file, saved by vecfill impute.")
 ]
 
 

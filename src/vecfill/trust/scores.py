@@ -96,11 +96,18 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
     >>> total_score([bad, good], "balanced").argmax()
     np.int64(1)
     """
-    return total_rows(scores, goal).mean(axis=1)
+    total = np.zeros(len(scores))
+    for measure in GOALS[goal]:
+        means = np.array([float(score.of(measure).mean()) for score in scores])
+        total += means / max(float(np.abs(means).mean()), 1e-9)
+    return total
 
 
 def total_rows(scores: Sequence[RowScores], goal: str) -> np.ndarray:
-    """Return what each row adds to the total of each method, (n_methods, n_rows)."""
+    """Return what each row adds to the total of each method, (n_methods, n_rows).
+
+    Unlike for the total itself, all methods must have been asked for the same rows.
+    """
     total = np.zeros((len(scores), scores[0].centred_cosine.size))
     for measure in GOALS[goal]:
         values = np.array([score.of(measure) for score in scores])
