@@ -35,19 +35,10 @@ GROUPS = {
     "words of rank 200,000 and beyond": (200_000, None, WARM),
 }
 
-HIDDEN = (("rarest", 0.4), ("rarest", 0.2), ("random", 0.4), ("random", 0.2))
-BEFORE = {
-    "headings": ((0.464, 0.415), (0.476, 0.405), (0.452, 0.463), (0.465, 0.462)),
-    "cities": ((0.421, 0.351), (0.421, 0.361), (0.460, 0.447), (0.448, 0.472)),
-    "movies": ((0.512, 0.421), (0.502, 0.447), (0.473, 0.446), (0.471, 0.464)),
-    "companies": ((0.216, 0.118), (0.211, 0.099), (0.147, 0.167), (0.151, 0.215)),
-    "compounds": ((0.247, 0.121), (0.217, 0.143), (0.204, 0.178), (0.192, 0.228)),
-    "elements": ((0.467, 0.225), (0.585, 0.453), (0.530, 0.519), (0.502, 0.560)),
-}
-"""Mean confidence and mean true centred cosine in the order of `HIDDEN`. They were measured by
-`rarity.py` with commit dbc50f1, the last one that did not know about rarity."""
-
 PANELS = {"before": "before", "auto": "now, without counts", "counts": "now, with counts"}
+NEAR_ONE = "words"
+"""A set that is left out: all its values are near 0.9."""
+
 FAR = 0.12
 """Dots farther than this from the diagonal carry the name of their set."""
 
@@ -162,16 +153,10 @@ def confidence_and_truth(results: list[dict]) -> Figure:
 
 def points(results: list[dict], way: str) -> list[tuple[str, str, float, float]]:
     """Return set, way of hiding, mean confidence and truth of every dot of a panel."""
-    if way == "before":
-        return [
-            (name, hidden, said, true)
-            for name, pairs in BEFORE.items()
-            for (hidden, _), (said, true) in zip(HIDDEN, pairs, strict=True)
-        ]
     return [
         (each["set"], each["hidden"], each["confidence"], each["centred_cosine"])
         for each in results
-        if each["way"] == way and each["set"] in BEFORE
+        if each["way"] == way and each["set"] != NEAR_ONE
     ]
 
 
