@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from abc import abstractmethod
@@ -39,7 +40,7 @@ _BLOCK_BYTES = 1 << 24
 DAMAGE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError, OverflowError,
     EOFError, OSError, struct.error, zipfile.BadZipFile, zlib.error, SyntaxError,
-    MemoryError, zipfile.LargeZipFile,
+    MemoryError, zipfile.LargeZipFile, tokenize.TokenError,
 )  # fmt: skip
 """What broken files make the libraries raise (found by fuzzing)."""
 
