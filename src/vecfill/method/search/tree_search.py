@@ -105,7 +105,7 @@ class OutsideSearch(ABC):
     ) -> None:
         self.rows = rows
         self.numbers = numbers
-        """What breaks ties and is told of the other end, if not the places of the rows."""
+        """Row numbers, which break ties and name the other end; by default the places of rows."""
         self.lift = lift
         """All rows in some order, `row_at`, ready for products; none for sparse rows."""
         self.row_at = row_at
