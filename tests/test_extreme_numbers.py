@@ -73,3 +73,20 @@ def test_lengths_are_calibrated_and_the_page_is_written(exponent, tmp_path):
     np.testing.assert_array_equal(np.ldexp(found, -exponent), expected)
     vecfill.write_report(result(0, exponent), tmp_path / "page.html")
     assert "town70" in (tmp_path / "page.html").read_text()
+
+
+def test_vectors_near_the_largest_float32_give_finite_ones(tmp_path):
+    full = np.tanh(3 * PLACES[:60] @ np.random.default_rng(1).normal(size=(5, 6)))
+    large = Embedding(NAMES[:60], (full * 3.4e38).astype(np.float32))
+    scaled = Embedding(NAMES[:60], np.ldexp(large.vectors, -120))
+    expected = vecfill.impute(table(0), scaled).embedding.vectors
+    for options in ({}, {"residual_share": 0.5}, {"calibrate_norms": True}):
+        found = vecfill.impute(table(0), large, **options)
+        vectors = found.embedding.vectors
+        assert np.isfinite(vectors).all()
+        if not options:
+            most = np.ldexp(float(np.finfo(np.float32).max), -120)
+            np.testing.assert_array_equal(np.ldexp(vectors, -120), expected.clip(-most, most))
+        found.save(tmp_path / "model.vecfill", overwrite=True)
+        added = vecfill.load(tmp_path / "model.vecfill").add({"far": 4 * PLACES[5]})
+        assert np.isfinite(added.embedding.vectors).all()

@@ -17,6 +17,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames, NamesOfRows
 from vecfill.inputs.later_rows import KeptSource
 from vecfill.kept_model import KeptModel, fitting
+from vecfill.method.scaling import in_range_of
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.serving.base import Served
 from vecfill.model.serving.fused import FusedServer
@@ -69,8 +70,7 @@ class LivingModel(KeptModel):
             unknown = self._embedding[self._unknown]
             factors = norm_factors(unknown, self._embedding[self.is_known])
             vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
-        found = np.ascontiguousarray(vectors, self._embedding.dtype)
-        return Embedding(self.names.at(rows), found)
+        return Embedding(self.names.at(rows), in_range_of(self._embedding.dtype, vectors))
 
     @property
     @fitting
@@ -263,7 +263,7 @@ class LivingModel(KeptModel):
             return self._explained(served, offsets, int(kept[row]), new.names[kept[row]], n)
 
         return Added(
-            Embedding(names, np.ascontiguousarray(vectors[kept], dtype)),
+            Embedding(names, in_range_of(dtype, vectors[kept])),
             confidence,
             {new.names[row]: unusual[row] for row in kept if unusual[row]},
             **already,
@@ -327,7 +327,7 @@ class LivingModel(KeptModel):
         self._drop(*[name for name in self._parts if name.startswith("space ")])
         self._set(
             names=names,
-            embedding=np.vstack([self._embedding, vectors]).astype(self._embedding.dtype),
+            embedding=in_range_of(self._embedding.dtype, np.vstack([self._embedding, vectors])),
             is_known=np.append(self.is_known, nothing),
             is_left_out=np.append(self._is_left_out, nothing),
             rarity=np.append(self._parts["rarity"], np.zeros(n_new)),

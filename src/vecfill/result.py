@@ -21,6 +21,7 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table_filling import Filling, filled
 from vecfill.living import LivingModel
 from vecfill.living_of import living_model
+from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
 from vecfill.provenance import provenance
@@ -117,7 +118,7 @@ class Result:
         vectors = self.model.prediction.vectors
         if self.norm_factors is not None:
             vectors = vectors * self.norm_factors[:, None]
-        vectors = np.ascontiguousarray(vectors[self.is_kept], self.model.embedding.dtype)
+        vectors = in_range_of(self.model.embedding.dtype, vectors[self.is_kept])
         names = np.array(self.alignment.unknown, dtype=object)
         return Embedding(names[self.is_kept].tolist(), vectors)
 

@@ -86,3 +86,21 @@ def divided(vectors: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     array([[1., 3.]])
     """
     return np.ldexp(vectors, -exponents) if exponents.any() else vectors
+
+
+def in_range_of(dtype: np.dtype[Any], vectors: np.ndarray) -> np.ndarray:
+    """Return `vectors` in `dtype`; values too large for it become its largest.
+
+    Known vectors may reach the largest float32, and a trend leads beyond it.
+
+    Examples
+    --------
+    >>> in_range_of(np.dtype(np.float32), np.array([1.0, -4e38])).tolist()
+    [1.0, -3.4028234663852886e+38]
+    """
+    try:
+        with np.errstate(over="raise"):
+            return vectors.astype(dtype, order="C", copy=False)
+    except FloatingPointError:
+        limits = np.finfo(dtype)
+        return vectors.clip(limits.min, limits.max).astype(dtype, order="C")

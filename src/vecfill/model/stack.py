@@ -19,6 +19,7 @@ from vecfill._blas import one_blas_thread
 from vecfill._lengths import row_lengths
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
+from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
@@ -145,7 +146,7 @@ class Stack(Predictor):
         attention = self.attention if given.n_dims >= FEWEST_DIMS else 0.0
         mixes = [each.composition.mix for each in found]
         near = Attention(estimates, known, attention, self.sharpness)
-        vectors = near.drawn(estimates, known).astype(given.embedding.dtype)
+        vectors = in_range_of(given.embedding.dtype, near.drawn(estimates, known))
         went = [each.composition.convergence for each in found]
         worst = max(
             (each for each in went if each is not None),

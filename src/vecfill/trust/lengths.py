@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill._lengths import row_lengths
+from vecfill.method.scaling import scaled_together
 
 
 def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -18,6 +19,7 @@ def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
     >>> norm_factors(np.array([[1.0], [2.0]]), np.array([[2.0], [4.0], [6.0]])).tolist()
     [3.0, 2.5]
     """
+    imputed, known = scaled_together(imputed, known)
     lengths = row_lengths(imputed)
     rank = (np.argsort(np.argsort(lengths, kind="stable"), kind="stable") + 0.5) / lengths.size
     return _factors(lengths, rank, known)
@@ -32,6 +34,7 @@ def norm_factors_of_new(new: np.ndarray, imputed: np.ndarray, known: np.ndarray)
     >>> norm_factors_of_new(np.array([[1.5]]), imputed, known).round(2)
     array([2.67])
     """
+    new, imputed, known = scaled_together(new, imputed, known)
     lengths, others = row_lengths(new), np.sort(row_lengths(imputed))
     rank = (np.searchsorted(others, lengths) / max(1, others.size)).clip(0.0, 1.0)
     return _factors(lengths, rank, known)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from vecfill.method.scaling import in_range_of
 from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
@@ -202,7 +203,7 @@ def _put_together(
     given, _ = fold
     mix = FusedMix(tuple(mixes), weights, given)
     composition = FusedComposition(mix, sums.trend(), None, tuple(sums.parts))
-    return Prediction(sums.vectors.astype(given.embedding.dtype), composition)
+    return Prediction(in_range_of(given.embedding.dtype, sums.vectors), composition)
 
 
 class _Sums:

@@ -20,6 +20,7 @@ from vecfill import checks
 from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
+from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
 from vecfill.model.known import KnownRows
@@ -139,7 +140,7 @@ class KernelRidge(Predictor):
         """Return the regression's values for every row that is wanted."""
         mix = KernelMix(self.tuned(space, given).solved(space, given), given.wanted(places))
         vectors = mix.spread(given.known, tol=0.0)
-        return Prediction(vectors.astype(given.embedding.dtype), Composition(mix))
+        return Prediction(in_range_of(given.embedding.dtype, vectors), Composition(mix))
 
     @one_blas_thread()
     def tuned(self, space: Space, given: KnownRows) -> KernelRidge:

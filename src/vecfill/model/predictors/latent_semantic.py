@@ -24,6 +24,7 @@ from vecfill.method.propagation import (
     propagate,
     propagate_by_iteration,
 )
+from vecfill.method.scaling import in_range_of
 from vecfill.method.solve.condensed import condensed, condensed_from
 from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend, linear_trend
@@ -301,12 +302,12 @@ class LatentSemantic(Predictor):
         """Return trend plus share of the propagated residual, or the propagated vectors."""
         if trend is None:
             assert spread is not None
-            return spread[:, : given.n_dims].astype(given.embedding.dtype, copy=False)
+            return in_range_of(given.embedding.dtype, spread[:, : given.n_dims])
         vectors = trend.at(given.wanted(places))
         if self.residual_share:
             assert spread is not None
             vectors = vectors + self.residual_share * spread[:, -given.n_dims :]
-        return vectors.astype(given.embedding.dtype)
+        return in_range_of(given.embedding.dtype, vectors)
 
     def _trend(self, space: Space, given: KnownRows) -> Trend:
         def fitted() -> Trend:
