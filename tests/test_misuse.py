@@ -213,3 +213,49 @@ def test_lists_of_names_are_read_line_by_line(world):
     world.write("names.txt", b"\xff")
     with pytest.raises(InputError, match=r"Save it as UTF-8\."):
         read_names(world.folder / "names.txt")
+
+
+def test_a_loop_of_links_is_refused_wherever_a_path_is_given(world):
+    (world.folder / "loop").symlink_to("loop")
+    words = ("--method", "paper")
+    assert "cannot be read" in world.refused("convert", "loop", "new.bin")
+    assert "cannot be read" in world.refused("match", "base.vec", "loop")
+    assert "cannot be written" in world.refused("convert", "base.vec", "loop", "--to", "glove")
+    for option in ("--output", "--report", "--save"):
+        message = world.refused("impute", "base.vec", "towns.csv", "-o", "x.vec", option, "loop")
+        assert "loop: cannot be written" in message
+    pieces = ("impute", "base.vec", "towns.csv", *words, "--engine", "serial")
+    assert "loop" in world.refused(*pieces, "--work", "loop", "-o", "out")
+
+
+def test_what_is_no_path_is_refused_as_such(world):
+    for call in (
+        lambda: vecfill.read_embedding(None),  # pyright: ignore[reportArgumentType]
+        lambda: vecfill.load(7),  # pyright: ignore[reportArgumentType]
+        lambda: vecfill.write_embedding(world.base, b"new.vec"),  # pyright: ignore[reportArgumentType]
+        lambda: vecfill.enrich("base.vec", "towns.csv", None),  # pyright: ignore[reportArgumentType]
+    ):
+        with pytest.raises(InputError, match=r"is not the name of a file. Pass a string"):
+            call()
+    with pytest.raises(InputError, match="cannot be read"):
+        vecfill.enrich("no\0name", "towns.csv", world.folder / "new.vec")
+    with pytest.raises(InputError, match="of type Embedding is no result"):
+        vecfill.write_report(world.base, "page.html")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_goal_is_refused_where_nothing_is_chosen(world):
+    for setting in (("--method", "paper"), ("--min-degree", "4")):
+        message = world.refused(*IMPUTE[:5], *setting, "--goal", "rank")
+        assert "--goal 'rank' is about how auto chooses, and here nothing is chosen" in message
+
+
+def test_half_a_character_in_a_name_is_shown_escaped_and_written_to_no_file(world, tmp_path):
+    table = dict(zip([*world.towns[:59], "\ud800x"], world.places, strict=True))
+    result = vecfill.impute(table, world.base, method="paper")
+    vecfill.write_report(result, tmp_path / "page.html")
+    assert "\\\\ud800x" in (tmp_path / "page.html").read_text()
+    assert result.to_arrow()["entity"][-1].as_py() == "\\ud800x"
+    for suffix in ("vec", "bin", "csv", "npz", "parquet", "safetensors"):
+        with pytest.raises(InputError, match=r"holds '.ud800', half of a character"):
+            vecfill.write_embedding(result.embedding, tmp_path / f"new.{suffix}")
+    assert not list(tmp_path.glob("new.*"))

@@ -27,7 +27,11 @@ def printable(word: str) -> str:
     >>> print(printable("caf\udce9"))
     caf\xe9
     """
-    return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        raw = word.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair of surrogates, which stands for no byte
+        raw = word.encode("utf-8", "backslashreplace")
+    return raw.decode("utf-8", "backslashreplace")
 
 
 class Embedding:

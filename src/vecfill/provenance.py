@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import InputError
+from vecfill.io.atomic import file_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "narwhals")
 _BLOCK = 1 << 22
@@ -32,7 +33,7 @@ def manifest_path(output: str | os.PathLike[str]) -> Path:
     >>> manifest_path("enriched.vec").name
     'enriched.vec.manifest.json'
     """
-    return Path(f"{os.fspath(output)}.manifest.json")
+    return Path(f"{os.fspath(file_name(output))}.manifest.json")
 
 
 def provenance(version: str) -> dict[str, Any]:

@@ -252,12 +252,15 @@ class Method(Request):
                 f"method={self.method!r} and {name}={value!r} contradict each other: the one says "
                 "how to choose, the other asks for one setting. Leave one of them out."
             )
-
-        if self.candidates != "all" and (setting or self.method not in (None, "auto")):
-            raise OptionError(
-                f"candidates={self.candidates!r} is about what auto tries, and here nothing is "
-                "chosen. Leave it out, or leave out the method or setting."
-            )
+        if not setting and self.method in (None, "auto"):
+            return
+        about = {"candidates": ("all", "what auto tries"), "goal": ("balanced", "how auto chooses")}
+        for name, (usual, what) in about.items():
+            if getattr(self, name) != usual:
+                raise OptionError(
+                    f"{name}={getattr(self, name)!r} is about {what}, and here nothing is chosen. "
+                    "Leave it out, or leave out the method or setting."
+                )
 
     def setting(self) -> dict[str, Any]:
         """Return the fields of a `LatentSemantic` that were asked for."""

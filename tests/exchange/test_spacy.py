@@ -108,3 +108,10 @@ def test_floret_vectors_and_empty_ones_are_refused(result):
         vf.to_spacy(nlp, result)
     with pytest.raises(vf.InputError, match="type str has no spaCy vocabulary"):
         vf.to_spacy("en", result)
+
+
+def test_words_that_are_not_utf8_are_refused_before_anything_is_added():
+    nlp = spacy.blank("en")
+    with pytest.raises(vf.InputError, match="is not valid UTF-8"):
+        vf.to_spacy(nlp, vf.Embedding(["a", "caf\udce9"], np.eye(2, dtype=np.float32)))
+    assert nlp.vocab.vectors.n_keys == 0

@@ -133,3 +133,13 @@ def test_a_layer_without_words_is_refused_with_the_form_to_use():
         vf.impute(TABLE, ({"a": 45}, layer()))
     with pytest.raises(vf.InputError, match=r"type Parameter\. Pass a torch\.nn\.Emb"):
         vf.impute(TABLE, (KNOWN, torch.nn.Linear(2, 2).bias))
+
+
+def test_rows_of_a_mapping_may_be_tensors():
+    whole = torch.tensor(VECTORS[:N_KNOWN], requires_grad=True)
+    found = as_embedding(dict(zip(KNOWN, whole, strict=True)))
+    assert found.equals(vf.Embedding(KNOWN, VECTORS[:N_KNOWN]))
+    halves = as_embedding(dict(zip(KNOWN, whole.bfloat16(), strict=True)))
+    np.testing.assert_allclose(halves.vectors, VECTORS[:N_KNOWN], rtol=0.01)
+    domain = as_domain(dict(zip(KNOWN, whole.bfloat16(), strict=True)))
+    assert domain.entities == tuple(KNOWN)

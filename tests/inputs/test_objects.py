@@ -122,3 +122,8 @@ def test_what_has_no_words_or_no_vectors_is_refused(source, options, words):
 def test_vectors_to_impute_do_not_describe_entities():
     with pytest.raises(vf.OptionError, match="vector='v' cannot be used here"):
         as_domain(TABLE, vector="v")
+
+
+def test_vectors_of_two_lengths_are_refused_by_word():
+    with pytest.raises(vf.InputError, match=r"of one length: see those of 'a' and 'c'"):
+        as_embedding({"a": [1.0, 2.0], "b": [1.0, 3.0], "c": [1.0]})

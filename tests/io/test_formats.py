@@ -250,6 +250,8 @@ def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path):
     assert read_embedding(tmp_path / "a.vec").words == ("two words",)
     with pytest.raises(InputError, match="ends in a space and a number"):
         write_embedding(Embedding(["Boeing 747"], np.ones((1, 2))), tmp_path / "b.vec")
+    with pytest.raises(InputError, match="holds a NUL or the end of a line"):
+        write_embedding(Embedding(["a\0b"], np.ones((1, 2))), tmp_path / "b.vec")
     with pytest.raises(InputError, match="'a' holds NaN or infinity"):
         write_embedding(Embedding(["a"], [[np.nan]]), tmp_path / "b.vec")
     with pytest.raises(InputError, match="no words to write"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -110,7 +111,7 @@ def tokens(
 
     check_new_folder(output)
     for place in (output, report):
-        if place is not None and place.resolve().is_relative_to(folder.resolve()):
+        if place is not None and Path(realpath(place)).is_relative_to(realpath(folder)):
             raise InputError(
                 f"{place} lies in {folder}, which is never written to. Choose another place."
             )

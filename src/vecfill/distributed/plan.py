@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def check_folders(inputs: Sequence[str], *, work: str, out: str) -> None:
     for place, others in ((work, inputs), (out, (*inputs, work))):
         for other in others:
             # What is not on this machine is not written to.
-            if "://" not in other and Path(place).resolve().is_relative_to(Path(other).resolve()):
+            if "://" not in other and Path(realpath(place)).is_relative_to(realpath(other)):
                 raise InputError(
                     f"{place} is {other} or lies in it, and that is an input or the work folder. "
                     "Choose another folder."

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vecfill.embedding import Embedding
+from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.rows import all_rows, new_rows
@@ -39,6 +39,12 @@ def to_spacy(nlp: Pipeline, result: Result | Embedding) -> Pipeline:
         )
     refuse_floret(vocab.vectors)
     table = vocab.vectors
+    for word in all_rows(result).words:
+        if printable(word) != word:
+            raise InputError(
+                f"the word {word!r} is not valid UTF-8, and spaCy holds no other words. Rename it, "
+                "or leave it out (Embedding.subset)."
+            )
     if table.n_keys == 0:
         rows = all_rows(result)
         table.resize((len(rows), rows.n_dims))

@@ -11,7 +11,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.frames import Frame, frame_of, keyed
-from vecfill.inputs.objects import comes_from, embedding_of_object
+from vecfill.inputs.objects import array_of, comes_from, embedding_of_object
 from vecfill.inputs.vector_cells import is_vectors, read_vectors
 
 
@@ -37,7 +37,7 @@ def as_embedding(source: Any, *, key: str | None = None, vector: str | None = No
             raise InputError("the embedding is an empty mapping. Pass a vector for each word.")
         vectors = list(source.values())
         are_masked = any(isinstance(each, np.ma.MaskedArray) for each in vectors)
-        rows = np.ma.stack(vectors) if are_masked else np.array(vectors)
+        rows = np.ma.stack(vectors) if are_masked else _stacked(source)
         found = Embedding([str(word) for word in source], rows)
     if found is not None:
         if vector is not None:
@@ -50,6 +50,23 @@ def as_embedding(source: Any, *, key: str | None = None, vector: str | None = No
     if frame is None:
         raise InputError(_no_embedding(source))
     return _of_frame(frame, key, vector)
+
+
+def _stacked(vectors: Mapping[Any, Any]) -> np.ndarray:
+    rows = list(vectors.values())
+    one_of_each_type = {type(each): each for each in rows}.values()
+    if any(comes_from(each, "torch") for each in one_of_each_type):
+        rows = [array_of(each, ndim=1) for each in rows]
+    try:
+        return np.array(rows)
+    except (ValueError, TypeError):
+        sizes = [np.size(each) for each in rows]
+    word = next((word for word, n in zip(vectors, sizes, strict=True) if n != sizes[0]), None)
+    raise InputError(
+        "the vectors are not rows of numbers of one length"
+        + (f": see those of {next(iter(vectors))!r} and {word!r}. " if word is not None else ". ")
+        + "Pass the vectors of one embedding."
+    )
 
 
 def _of_frame(frame: Frame, key: str | None, vector: str | None) -> Embedding:

@@ -16,6 +16,7 @@ from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.features import features_of_columns
 from vecfill.inputs.frames import MAX_COLUMNS
 from vecfill.inputs.later_rows import ArrayReader, DistancesReader
+from vecfill.inputs.objects import array_of
 from vecfill.inputs.prepared import Domain, Matrix
 from vecfill.inputs.scaling import standardized, standardizing_factors
 
@@ -261,7 +262,7 @@ def _numeric_row(vector: Any, name: object) -> np.ndarray:
     if isinstance(vector, np.ma.MaskedArray) and vector.dtype.kind in "fiub":
         vector = np.ma.filled(vector.astype(np.float64), np.nan)  # masked means missing
     try:
-        row = np.asarray(vector)
+        row = array_of(vector, ndim=getattr(vector, "ndim", 1))
     except (ValueError, TypeError):
         row = np.asarray(None)
     if row.ndim == 0:

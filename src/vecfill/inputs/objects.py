@@ -59,7 +59,7 @@ def comes_from(source: Any, package: str) -> bool:
     return any(kind.__module__.partition(".")[0] == package for kind in type(source).__mro__)
 
 
-def array_of(vectors: Any) -> np.ndarray:
+def array_of(vectors: Any, *, ndim: int = 2) -> np.ndarray:
     """Return an array of an array, a torch tensor or a torch layer, with the same values.
 
     NumPy has no bfloat16, so that becomes float32, which holds the same values.
@@ -72,7 +72,7 @@ def array_of(vectors: Any) -> np.ndarray:
     if not comes_from(vectors, "torch"):
         return np.asarray(vectors)
     tensor = getattr(vectors, "weight", vectors)
-    if not hasattr(tensor, "detach") or getattr(tensor, "ndim", 0) != 2:
+    if not hasattr(tensor, "detach") or getattr(tensor, "ndim", 0) != ndim:
         raise InputError(
             f"vectors cannot be read from an object of type {type(vectors).__name__}. Pass a "
             "torch.nn.Embedding, or a tensor with one row for each word."

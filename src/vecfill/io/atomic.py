@@ -258,9 +258,24 @@ def uninterrupted() -> Iterator[None]:
         handlers[came[0][0]](*came[0])
 
 
+def file_name(value: Any) -> str | os.PathLike[str]:
+    """Return `value` if it can be the name of a file.
+
+    Examples
+    --------
+    >>> file_name("vectors.bin")
+    'vectors.bin'
+    """
+    if isinstance(value, str) or (
+        hasattr(value, "__fspath__") and isinstance(os.fspath(value), str)
+    ):
+        return value
+    raise InputError(f"{value!r} is not the name of a file. Pass a string or a pathlib.Path.")
+
+
 def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     """Return the real place of `path` if a file may be put there; refuse otherwise."""
-    if os.fspath(path) == "-":
+    if os.fspath(file_name(path)) == "-":
         raise InputError("'-' is not a file here: name a file to write to.")
     try:
         target = Path(path).resolve()

@@ -110,7 +110,13 @@ def decoded(word: bytes) -> str:
 
 def encoded(word: str) -> bytes:
     """Return the bytes of a word in a file."""
-    return word.encode("utf-8", "surrogateescape")
+    try:
+        return word.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The word {word!r} holds {word[error.start]!r}, half of a character, which no file "
+            "can hold. Correct the name."
+        ) from error
 
 
 def shown(word: bytes) -> str:

@@ -77,7 +77,7 @@ def check_new_folder(path: str | os.PathLike[str]) -> Path:
     Traceback (most recent call last):
     vecfill.errors.InputError: / exists already. Choose another name, or remove it first.
     """
-    target = Path(path).resolve()
+    target = Path(os.path.realpath(path))  # which does not mind a loop of links
     if os.path.lexists(target):
         raise InputError(f"{path} exists already. Choose another name, or remove it first.")
     if not target.parent.is_dir():

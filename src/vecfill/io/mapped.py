@@ -17,7 +17,7 @@ import numpy as np
 
 from vecfill.errors import FormatError
 from vecfill.io.arrays import Tensor
-from vecfill.io.atomic import atomic_output
+from vecfill.io.atomic import atomic_output, file_name
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
 
@@ -97,7 +97,7 @@ class MappedArrays:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, kind: str, version: int) -> None:
-        self.path = Path(path)
+        self.path = Path(file_name(path))
         with Source(path) as source:
             is_plain = source.container == "plain"
             if not is_plain or source.head[8:9] != b"{":

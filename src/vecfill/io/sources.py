@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from vecfill.errors import FormatError, InputError
 from vecfill.io.aside import Aside
+from vecfill.io.atomic import file_name
 from vecfill.io.streams import DAMAGE, MAX_RATIO, ByteStream, Readable, Watched, bomb
 
 GZIP = b"\x1f\x8b"
@@ -30,7 +31,7 @@ class Source:
     """One file to read from, open until closed; `member` picks a file inside a zip."""
 
     def __init__(self, path: str | os.PathLike[str], member: str | None = None) -> None:
-        self.path = Path(path)
+        self.path = Path(file_name(path))
         self._file = _opened(self.path)
         self._spool: BinaryIO | None = None
         self.container: Literal["plain", "gzip", "zip", "zstandard"] = "plain"

@@ -62,5 +62,13 @@ def are_same(one: Path, other: Path) -> bool:
     """
     try:
         return one.samefile(other)
-    except OSError:
-        return one.resolve() == other.resolve()
+    except (OSError, ValueError):
+        return _real(one) == _real(other)
+
+
+def _real(path: Path) -> str:
+    """Return where a path leads; a loop of links or a NUL, which `Path.resolve` minds, is kept."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return os.fspath(path)

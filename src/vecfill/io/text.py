@@ -147,6 +147,7 @@ def check_words(words: Iterable[str]) -> None:
         last = re.split(rb"[ \t]", raw)[-1]
         if (
             not raw
+            or b"\0" in raw
             or b"\n" in raw
             or b"\r" in raw
             or raw[0] in WHITE
@@ -156,6 +157,7 @@ def check_words(words: Iterable[str]) -> None:
         ):
             raise InputError(
                 f"The word {shown(raw)} cannot stand in a text file: it is empty or too long, "
-                "starts or ends with white space, holds the end of a line, or ends in a space and "
-                "a number. Write '_' for spaces, or choose another format, such as safetensors."
+                "starts or ends with white space, holds a NUL or the end of a line, or ends in a "
+                "space and a number. Write '_' for spaces, or choose another format, such as "
+                "safetensors."
             )

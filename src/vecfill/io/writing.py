@@ -10,7 +10,7 @@ from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.io.atomic import OutputFile, atomic_output
+from vecfill.io.atomic import OutputFile, atomic_output, file_name
 from vecfill.io.batches import check_finite
 from vecfill.io.codecs import codec_for_writing, codec_named
 
@@ -48,7 +48,7 @@ def write_embedding(
     1 2
     cat 0.5 1
     """
-    codec = codec_for_writing(os.fspath(path)) if format is None else codec_named(format)
+    codec = codec_for_writing(os.fspath(file_name(path))) if format is None else codec_named(format)
     codec.refuse_if_read_only(path, "written")
     if len(embedding) == 0:
         raise InputError(f"{path}: there are no words to write. Pass at least one row.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from vecfill.errors import InputError
 from vecfill.io import atomic_output
 from vecfill.result import Result
 from vecfill.trust.evaluation import Evaluation
@@ -90,6 +91,11 @@ def report_bytes(
     manifest: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what `write_report` writes, for those who write it together with other files."""
+    if not hasattr(result, "alignment"):
+        raise InputError(
+            f"an object of type {type(result).__name__} is no result. Pass what vecfill.impute "
+            "returned."
+        )
     data = page_data(
         result,
         evaluation=evaluation,
