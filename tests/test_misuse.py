@@ -259,3 +259,26 @@ def test_half_a_character_in_a_name_is_shown_escaped_and_written_to_no_file(worl
         with pytest.raises(InputError, match=r"holds '.ud800', half of a character"):
             vecfill.write_embedding(result.embedding, tmp_path / f"new.{suffix}")
     assert not list(tmp_path.glob("new.*"))
+
+
+def test_new_vectors_have_as_many_numbers_as_those_of_the_fit(world):
+    constant = np.column_stack([world.places[:, :2], np.ones(60), world.places[:, 2]])
+    for places in (world.places, constant):
+        result = vecfill.impute(
+            dict(zip(world.towns, places, strict=True)), world.base, method="paper"
+        )
+        model = result.to_model()
+        assert len(model.add({"new": places[50]}).embedding) == 1
+        for values in (places[50][:-1], np.append(places[50], 1.0)):
+            with pytest.raises(InputError, match=r"fitted to vectors of \d numbers. Pass as many"):
+                model.add({"new": values})
+        for found in (result, model):
+            with pytest.raises(InputError, match="not"):
+                found.explain(3)
+
+
+def test_a_filled_table_is_not_named_like_word_vectors(world):
+    rows = [f"{name},1,{index}" for index, name in enumerate(world.towns)]
+    world.write("items.csv", "\n".join(["name,x,v", *rows]) + "\n")
+    message = world.refused("impute", "items.csv", "--vector", "v", "-o", "new.vec")
+    assert "new.vec: the result has the format of items.csv" in message

@@ -190,7 +190,7 @@ class KeptModel:
         return teachers.confidence(seen, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
-        row = self.names.row(name)
+        row = self.names.row(name) if isinstance(name, str) else None
         if row is None:
             raise InputError(
                 f"{printable(str(name))!r} is not an entity of the model. Give it a vector first: "

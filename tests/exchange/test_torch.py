@@ -143,3 +143,19 @@ def test_rows_of_a_mapping_may_be_tensors():
     np.testing.assert_allclose(halves.vectors, VECTORS[:N_KNOWN], rtol=0.01)
     domain = as_domain(dict(zip(KNOWN, whole.bfloat16(), strict=True)))
     assert domain.entities == tuple(KNOWN)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, "float32"])
+def test_a_type_that_cannot_be_trained_is_refused(result, dtype):
+    with pytest.raises(vf.InputError, match="is no floating-point type of torch"):
+        vf.to_torch(result, dtype=dtype)
+
+
+def test_new_entities_of_a_model_may_be_tensors():
+    model = vf.impute(
+        {name: [float(i), i**0.5] for i, name in enumerate(KNOWN + UNKNOWN)},
+        (KNOWN, layer()),
+        method="paper",
+    ).to_model()
+    added = model.add({"new": torch.tensor([3.5, 1.8]).bfloat16()})
+    assert added.embedding.words == ("new",)

@@ -82,6 +82,10 @@ def to_torch(
         vectors[lacking] = rng.normal(0.0, std, size=(lacking.size, rows.n_dims))
     if place is not None:
         vectors[place] = 0.0
+    if dtype is not None and not getattr(dtype, "is_floating_point", False):
+        raise InputError(
+            f"dtype={dtype!r} is no floating-point type of torch. Pass one, such as torch.float32."
+        )
     weight = torch.from_numpy(vectors)
     weight = weight if dtype is None else weight.to(dtype)
     return torch.nn.Embedding.from_pretrained(weight, freeze=False, padding_idx=place)

@@ -144,6 +144,7 @@ def features_of_columns(
     np.float64(1.0)
     """
     found = _Findings()
+    all_names = [column.name for column in columns]
     columns = _with_values(columns, found, label)
     blocks: list[tuple[list[str], Numbers | Categories]] = []
     compact: dict[str, Compact] = {}
@@ -181,7 +182,8 @@ def features_of_columns(
         else:
             later.append(_write_numbers(part, column, standardize))
         start += len(block)
-    reader = ColumnsReader(tuple(later))
+    used = {column.name for column in later}
+    reader = ColumnsReader(tuple(later), tuple(name for name in all_names if name not in used))
     return Domain(entities, vectors, tuple(names), "features", tuple(notes), reader=reader)
 
 

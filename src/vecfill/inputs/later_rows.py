@@ -18,7 +18,7 @@ from vecfill.inputs.columns import MISSING, read_numbers
 from vecfill.inputs.entities import is_missing, listed, unique_entities
 from vecfill.inputs.frames import Cells, frame_of, keyed, objects
 from vecfill.inputs.later_columns import LaterColumn, NumberColumn
-from vecfill.inputs.objects import embedding_of_object
+from vecfill.inputs.objects import array_of, embedding_of_object
 
 _ABSURD = 1e7
 """How many times the range of known values a new one may lie beyond them: the precision of
@@ -117,7 +117,9 @@ def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:
         names = dict.fromkeys(str(name) for each in values for name in each)
         return Facts(entities, {name: [each.get(name) for each in values] for name in names})
     try:
-        matrix = np.stack([np.atleast_1d(np.asarray(each)) for each in values])
+        matrix = np.stack(
+            [np.atleast_1d(array_of(each, ndim=getattr(each, "ndim", 1))) for each in values]
+        )
     except ValueError:
         raise InputError(
             "the vectors of the new entities have different lengths. All need the same."
@@ -167,12 +169,17 @@ class ColumnsReader:
         if facts.matrix is None:
             return facts.columns
         matrix = facts.matrix.toarray() if is_sparse(facts.matrix) else facts.matrix
-        wanted = [int(each.name) if each.name.isdigit() else np.inf for each in self.columns]
-        if matrix.shape[1] <= max(wanted):
+        fitted = [*(each.name for each in self.columns), *self.ignored]
+        had_numbers = all(name.isdigit() for name in fitted)
+        if not had_numbers or matrix.shape[1] != len(fitted):
+            what = (
+                f"vectors of {len(fitted)} numbers" if had_numbers else "a table with the columns "
+            )
             raise InputError(
                 f"{facts.label} has {matrix.shape[1]} numbers for each entity, but the model was "
-                f"fitted to a table with the columns "
-                f"{listed([each.name for each in self.columns], 10)}. Pass a table with these."
+                f"fitted to {what}"
+                + ("" if had_numbers else listed([each.name for each in self.columns], 10))
+                + f". Pass {'as many' if had_numbers else 'a table with these'}."
             )
         return {str(number): list(column) for number, column in enumerate(matrix.T.tolist())}
 

@@ -65,7 +65,8 @@ def check_suffix(path: Path, target: Path) -> None:
     """
     own = table_format(path)
     suffix = target.suffix.lower()
-    for name, suffixes in _SUFFIXES.items():
+    promised = {**_SUFFIXES, "vectors": (".vec", ".bin", ".glove", ".npz", ".safetensors")}
+    for name, suffixes in promised.items():
         if suffix in suffixes and name != own:
             raise InputError(
                 f"{target}: the result has the format of {path}, which is {own}. Use a name that "

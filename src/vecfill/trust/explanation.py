@@ -165,6 +165,8 @@ def place_of(word: str, imputed: Sequence[str], known: Sequence[str]) -> int:
     >>> place_of("osmium", ["osmium"], ["iron"])
     0
     """
+    if not isinstance(word, str):
+        raise InputError(f"{word!r} is not the name of an entity. Names are strings.")
     if word in imputed:
         return list(imputed).index(word)
     if word in known:
