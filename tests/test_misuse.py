@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,18 +230,20 @@ def test_a_loop_of_links_is_refused_wherever_a_path_is_given(world):
 
 
 def test_what_is_no_path_is_refused_as_such(world):
+    no_path: list[Any] = [None, 7, b"new.vec"]
+    wrong: Any = world.base
     for call in (
-        lambda: vecfill.read_embedding(None),  # pyright: ignore[reportArgumentType]
-        lambda: vecfill.load(7),  # pyright: ignore[reportArgumentType]
-        lambda: vecfill.write_embedding(world.base, b"new.vec"),  # pyright: ignore[reportArgumentType]
-        lambda: vecfill.enrich("base.vec", "towns.csv", None),  # pyright: ignore[reportArgumentType]
+        lambda: vecfill.read_embedding(no_path[0]),
+        lambda: vecfill.load(no_path[1]),
+        lambda: vecfill.write_embedding(world.base, no_path[2]),
+        lambda: vecfill.enrich("base.vec", "towns.csv", no_path[0]),
     ):
         with pytest.raises(InputError, match=r"is not the name of a file. Pass a string"):
             call()
     with pytest.raises(InputError, match="cannot be read"):
         vecfill.enrich("no\0name", "towns.csv", world.folder / "new.vec")
     with pytest.raises(InputError, match="of type Embedding is no result"):
-        vecfill.write_report(world.base, "page.html")  # pyright: ignore[reportArgumentType]
+        vecfill.write_report(wrong, "page.html")
 
 
 def test_a_goal_is_refused_where_nothing_is_chosen(world):
@@ -272,9 +275,10 @@ def test_new_vectors_have_as_many_numbers_as_those_of_the_fit(world):
         for values in (places[50][:-1], np.append(places[50], 1.0)):
             with pytest.raises(InputError, match=r"fitted to vectors of \d numbers. Pass as many"):
                 model.add({"new": values})
+        number: Any = 3
         for found in (result, model):
             with pytest.raises(InputError, match="not"):
-                found.explain(3)
+                found.explain(number)
 
 
 def test_a_filled_table_is_not_named_like_word_vectors(world):
