@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vecfill.distributed.alignment import Known
-from vecfill.distributed.layout import WIDTH, Layout, slab_width, solving_bytes
+from vecfill.distributed.layout import WIDTH, Layout, columns_at_once, solving_bytes
 from vecfill.distributed.partition import Partition
 from vecfill.distributed.pieces import (
     is_whole,
@@ -199,7 +199,7 @@ def solve_slabs(
             continue
         columns = _known_columns(system, slab.kind, slab.number, trend)
         found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, slab.kind))
-        for some in row_blocks(columns.shape[1], slab_width(equations.n_unknown)):
+        for some in columns_at_once(columns.shape[1], equations.n_unknown):
             out = found[:, some]
             equations.solve_known(columns[:, some], out, places, tol=slab.tol, way=way, n_jobs=1)
         if only is not None:
