@@ -168,7 +168,9 @@ def impute_dataset(
         ledger = plan.Ledger(Path(job.work), progress)
         with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
             runner = Runner(chosen, patience=patience, progress=ledger)
-            return _mending(lambda: job.run(runner, chosen, n_bytes))
+            result = _mending(lambda: job.run(runner, chosen, n_bytes))
+            ledger.end(job.out)
+            return result
 
 
 def _mending(run: Callable[[], DatasetResult]) -> DatasetResult:
