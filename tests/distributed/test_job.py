@@ -72,7 +72,7 @@ def test_the_bits_do_not_depend_on_how_many_columns_are_solved_at_once(
 ) -> None:
     items = made(tmp_path, n_rows=n_rows, n_dims=19)
     items.imputed("whole")
-    assert way in next((tmp_path / "whole").rglob("final/**/way.json")).read_text()
+    assert way in next((tmp_path / "whole").rglob("hidden/**/way.json")).read_text()
     for width in (8, 2):
         monkeypatch.setattr(layout, "MOST_WIDE", n_rows * width // layout.WIDTH)
         assert layout.slab_width(n_rows) == width

@@ -303,7 +303,7 @@ class _Job:
     ) -> DatasetResult:
         choice = chosen.choice
         n_unknown = layout.n_rows - known.n_known
-        n_written = sum(runner.read(pieces.read_table, part).num_rows for part in parts)
+        n_written = sum(runner.read(pieces.read_n_rows, part) for part in parts)
         counts = {
             "entities": layout.n_rows,
             "known": known.n_known,

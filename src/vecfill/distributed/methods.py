@@ -107,7 +107,7 @@ class _Ground:
         """Return the equations of predictors that differ in their share, and their trend, solved.
 
         Asked for are samples, kinds to solve besides what the predictors themselves need, and
-        which rows are wanted; all samples are solved side by side.
+        which rows are wanted. All samples are solved side by side, and the first decides how.
         """
         runner, shares = self.runner, [each.residual_share for each in predictors]
         key = predictors[0].weights_key
@@ -121,8 +121,8 @@ class _Ground:
             own = {"values": tol} if None in shares else {}
             if any(shares):
                 own["residuals"] = tol
-            system = System(partition, sample, key)
-            wanted.append(Wanted(system, trend, {**own, **kinds}, only))
+            system, leader = (System(partition, each, key) for each in (sample, asked[0][0]))
+            wanted.append(Wanted(system, leader, trend, {**own, **kinds}, only))
         built(runner, wanted, self.memory)
         solved(runner, wanted, self.memory)
         return wanted

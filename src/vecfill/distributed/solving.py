@@ -1,7 +1,8 @@
 """Stage: weights and known columns -> columns of the unknown rows, a slab at a time.
 
 Columns do not depend on each other, so a task takes all weights and a slab of columns, and nothing
-is sent between tasks. How to solve is decided once, on the first slab, for all of them.
+is sent between tasks. How to solve is decided once, on a few columns, for all of them: with rows
+hidden, which is a little harder than without, if some are.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ ROUGH_TOL = 1e-6
 
 TASKS_PER_WORKER = 4
 """Tasks that slabs are dealt out to: what many slabs share is built once for each."""
+
+PILOT_COLUMNS = 4
+"""Columns on which the way to solve is decided."""
 
 N_PROBE_SLABS = N_PROBES // WIDTH
 
@@ -90,17 +94,19 @@ _MATRICES = tuple(
 )
 
 
-def build(system: System, trend: Trend | None) -> None:
-    """Write the equations, and how they are solved quickest."""
+def build(system: System, trend: Trend | None, *, decides: bool) -> None:
+    """Write the equations and, if it `decides` that, how they are solved quickest."""
     parts, n_links = _ordered(system)
     for name, matrix in (("on_known", parts.on_known), ("on_unknown", parts.on_unknown)):
         for part in ("indptr", "indices", "data"):
             write_array(system.piece(name, part), getattr(matrix, part))
         write_values(system.piece(name, "shape.json"), [int(each) for each in matrix.shape])
     write_array(system.piece("order"), parts.order)
-    columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
-    way = UnknownSystem.of_parts(parts).quickest_way(columns, tol=TOL)
-    about = {"way": way, "n_links": n_links, "n_unseen": int(parts.order.size)}
+    about: dict[str, object] = {"n_links": n_links, "n_unseen": int(parts.order.size)}
+    if decides:
+        columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
+        equations = UnknownSystem.of_parts(parts)
+        about["way"] = equations.quickest_way(columns[:, :PILOT_COLUMNS], tol=TOL)
     write_values(system.piece("way.json"), about)
 
 
@@ -188,14 +194,19 @@ class Slab:
 
 
 def solve_slabs(
-    system: System, slabs: tuple[Slab, ...], trend: Trend | None, only: np.ndarray | None
+    system: System,
+    leader: System,
+    slabs: tuple[Slab, ...],
+    trend: Trend | None,
+    only: np.ndarray | None,
 ) -> None:
     """Write slabs of columns of the rows that are not seen, or of `only` some of them.
 
-    What solving needs besides the columns is built once for all slabs of a task. Of directions and
-    random signs only the sums of squares are wanted.
+    The equations are solved in the way that was decided for the `leader`. What solving needs
+    besides the columns is built once for all slabs of a task. Of directions and random signs only
+    the sums of squares are wanted.
     """
-    way = read_values(system.piece("way.json"))["way"]
+    way = read_values(leader.piece("way.json"))["way"]
     equations = UnknownSystem.of_parts(system.parts())
     places = np.arange(equations.n_unknown)
     for slab in slabs:
@@ -233,6 +244,8 @@ class Wanted:
     """Columns to solve: some kinds, each to its tolerance, of all rows or of `only` some."""
 
     system: System
+    leader: System
+    """The one that decides how all are solved."""
     trend: Trend | None
     kinds: dict[str, float]
     only: np.ndarray | None
@@ -243,11 +256,12 @@ class Wanted:
         names = [system.piece(*names) for names in _MATRICES]
         others = [system.piece(name) for name in ("order", "signals", "way.json")]
         trend = None if "values" in self.kinds else self.trend
+        decides = system == self.leader
         return Task(
             f"equations {system.sample.variant}",
             f"{system.partition.view.preparation}, {key_name(system.key)}",
             build,
-            {"system": system, "trend": trend},
+            {"system": system, "trend": trend, "decides": decides},
             (*names, *others),
         )
 
@@ -259,7 +273,8 @@ class Wanted:
             for number in range(n_slabs(system, kind))
         ]  # fmt: skip
         dealt = [slabs[part] for part in row_blocks(len(slabs), max(1, len(slabs) // n_tasks))]
-        common = {"system": system, "trend": self.trend, "only": self.only}
+        common = {"system": system, "leader": self.leader}
+        common = {**common, "trend": self.trend, "only": self.only}
         return [
             Task(
                 f"propagate {system.sample.variant}",

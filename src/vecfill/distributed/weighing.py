@@ -123,6 +123,8 @@ def weighed(runner: Runner, partition: Partition, key: WeightsKey) -> None:
         )
         for group in range(len(partition.groups))
     )
+    # The rows are needed no more where tasks run in this process; equations are what comes next.
+    partition.forget()
 
 
 def n_weights(partition: Partition, key: WeightsKey) -> int:
