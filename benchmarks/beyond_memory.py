@@ -18,10 +18,15 @@ can drop, count too; `anonymous` is the peak without them. It reads ``/proc``, s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import multiprocessing
+import os
 import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -32,7 +37,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -46,8 +50,21 @@ from vecfill.run import impute_aligned
 
 PREDICTOR = LatentSemantic(ridge=0.1)
 
+MOST_IN_MEMORY = 500_000
+"""Rows up to which the path in memory is timed beside it."""
+
 COMPARED = 200_000
 """Imputed rows whose vectors are compared with the truth and with the path in memory."""
+
+
+def family() -> list[int]:
+    """Return this process and its children, and theirs."""
+    found = [os.getpid()]
+    for each in found:
+        for path in Path(f"/proc/{each}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(child) for child in path.read_text().split()]
+    return found
 
 
 class Peak:
@@ -67,12 +84,11 @@ class Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        me = psutil.Process()
         while not self._stop.wait(1.0):
             total = anonymous = 0
-            for each in [me, *me.children(recursive=True)]:
+            for each in family():
                 try:
-                    lines = Path(f"/proc/{each.pid}/smaps_rollup").read_text().splitlines()
+                    lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
                 except OSError:
                     continue
                 held = {name: int(kb) for name, kb, *_ in map(str.split, lines[1:])}
@@ -145,12 +161,13 @@ def cpu_seconds() -> float:
     """Return the CPU time of this process and of its children, ended or not."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(each.ru_utime + each.ru_stime for each in both)
-    for child in psutil.Process().children(recursive=True):
+    for child in family()[1:]:
         try:
-            times = child.cpu_times()
-        except psutil.Error:
+            # After the name, which may hold blanks, the 12th and 13th: user and system time.
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
             continue
-        total += times.user + times.system
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return total
 
 
@@ -242,6 +259,40 @@ def begun(options: argparse.Namespace, folder: Path) -> tuple[dict, Any, Any, An
     return about, truth.copy(), centre, None if kept is None else kept[:COMPARED].copy()
 
 
+def growth(sizes: list[int]) -> list[dict]:
+    """Measure jobs of several sizes, each in a process of its own, and how they grow."""
+    found: list[dict] = []
+    for n_rows in sizes:
+        print(f"\na job on datasets, {n_rows:,} x 100, 100 dims, 30 % known", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            words = [str(n_rows), "--engine", "timed", "--workers", "2", "--folder", folder]
+            words += ["--json", f"{folder}/found.json"]
+            words += ["--in-memory"] if n_rows <= MOST_IN_MEMORY else []
+            subprocess.run(
+                [sys.executable, __file__, *words], check=True, stdout=subprocess.DEVNULL
+            )
+            found.append(json.loads(Path(folder, "found.json").read_text()))
+        _tell(found)
+    return found
+
+
+def _tell(found: list[dict]) -> None:
+    """Print the last of several sizes, and the powers of the number of rows from the one before."""
+    last = found[-1]
+    with_two = last["seconds_with_workers"]
+    print(f"  CPU {last['cpu_s']:.1f} s, peak {last['peak_gb']['shared_once']:.2f} GB")
+    print(f"  two workers by the CPU time of tasks: {with_two['1'] / with_two['2']:.2f}x")
+    if last["in_memory"]:
+        print(f"  {last['cpu_s'] / last['in_memory']['cpu_s']:.2f} times the path in memory")
+    for stage, seconds in last["stages_cpu_s"].items():
+        power = ""
+        before = found[-2]["stages_cpu_s"].get(stage) if len(found) > 1 else None
+        if before and seconds > 1.0:
+            grown = math.log(seconds / before) / math.log(last["rows"] / found[-2]["rows"])
+            power = f"  power {grown:.2f}"
+        print(f"    {stage:24s} {seconds:8.2f} s{power}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=int)
@@ -252,6 +303,7 @@ def main() -> None:
     parser.add_argument("--data", choices=("synthetic", "words"), default="synthetic")
     parser.add_argument("--in-memory", action="store_true", help="time that path as well")
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--json", default=None, help="write the figures to this file as well")
     options = parser.parse_args()
     warm_up(options)
     folder = Path(tempfile.mkdtemp(dir=options.folder))
@@ -284,6 +336,8 @@ def main() -> None:
     about["stages_cpu_s"] = stages.seconds
     about["work_gb"] = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e9
     print(json.dumps(about, indent=1))
+    if options.json:
+        Path(options.json).write_text(json.dumps(about, indent=1) + "\n")
     shutil.rmtree(folder)
 
 
