@@ -9,28 +9,34 @@ comes first, so that nothing is compiled while the clock runs.
 `--engine timed --workers 2` runs all tasks here, cut as for two workers, and adds up how long some
 workers would take by the CPU time of each task: for machines that others use too.
 
-Rows are synthetic (100 features, 100 dims, 30 % known), written to Parquet first. The peak is that
-of the sum of the proportional set sizes of this process and its children, sampled each half second,
-so that pages they share count once. Memory maps of files that the system can drop count too.
+Rows are synthetic (100 features, 100 dims, 30 % known), written to Parquet first, in a process of
+its own. The peak is that of the sum of the proportional set sizes of this process and its children,
+sampled each second, so that pages they share count once. Mapped pages of files, which the system
+can drop, count too; `anonymous` is the peak without them. It reads ``/proc``, so it needs Linux.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
+import multiprocessing
+import os
 import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -44,12 +50,28 @@ from vecfill.run import impute_aligned
 
 PREDICTOR = LatentSemantic(ridge=0.1)
 
+MOST_IN_MEMORY = 500_000
+"""Rows up to which the path in memory is timed beside it."""
+
+COMPARED = 200_000
+"""Imputed rows whose vectors are compared with the truth and with the path in memory."""
+
+
+def family() -> list[int]:
+    """Return this process and its children, and theirs."""
+    found = [os.getpid()]
+    for each in found:
+        for path in Path(f"/proc/{each}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(child) for child in path.read_text().split()]
+    return found
+
 
 class Peak:
     """The largest memory of this process and its children together."""
 
     def __init__(self) -> None:
-        self.total, self.private = 0, 0
+        self.total, self.anonymous = 0, 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -62,16 +84,18 @@ class Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        me = psutil.Process()
-        while not self._stop.wait(0.5):
-            total = private = 0
-            for each in [me, *me.children(recursive=True)]:
+        while not self._stop.wait(1.0):
+            total = anonymous = 0
+            for each in family():
                 try:
-                    found = each.memory_full_info()
-                except psutil.Error:
+                    lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
+                except OSError:
                     continue
-                total, private = total + found.pss, private + found.uss
-            self.total, self.private = max(self.total, total), max(self.private, private)
+                held = {name: int(kb) for name, kb, *_ in map(str.split, lines[1:])}
+                total += 1024 * held["Pss:"]
+                anonymous += 1024 * held["Pss_Anon:"]
+            self.total = max(self.total, total)
+            self.anonymous = max(self.anonymous, anonymous)
 
 
 class Stages:
@@ -100,19 +124,34 @@ class Timed(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future:
         task, before, future = args[0], time.process_time(), Future()
         fn(*args, **kwargs)
-        self.tasks.append((f"{task.stage} {task.function}", time.process_time() - before))
+        name = f"{task.stage}: {task.function.__name__}"
+        self.tasks.append((name, time.process_time() - before))
         future.set_result(None)
         return future
+
+    def by_function(self) -> dict[str, list[float]]:
+        """Return the CPU seconds of the tasks of each stage and function."""
+        found: dict[str, list[float]] = {}
+        for name, seconds in self.tasks:
+            found.setdefault(name, []).append(round(seconds, 2))
+        return found
 
     def seconds_with(self, workers: int) -> float:
         """Return how long workers would take that get each set of like tasks in order."""
         total = 0.0
-        for _, tasks in groupby(self.tasks, key=lambda each: each[0]):
+        # Hidden and final rows are solved side by side.
+        for _, tasks in groupby(self.tasks, key=lambda each: _kind(each[0])):
             free = [0.0] * workers
             for _, seconds in tasks:
                 free[free.index(min(free))] += seconds
             total += max(free)
         return total
+
+
+def _kind(name: str) -> str:
+    """Return a name of tasks without the second word, such as hidden or final."""
+    stage, function = name.split(": ")
+    return f"{stage.split()[0]}: {function}"
 
 
 START = time.perf_counter()
@@ -122,12 +161,13 @@ def cpu_seconds() -> float:
     """Return the CPU time of this process and of its children, ended or not."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(each.ru_utime + each.ru_stime for each in both)
-    for child in psutil.Process().children(recursive=True):
+    for child in family()[1:]:
         try:
-            times = child.cpu_times()
-        except psutil.Error:
+            # After the name, which may hold blanks, the 12th and 13th: user and system time.
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
             continue
-        total += times.user + times.system
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return total
 
 
@@ -207,6 +247,52 @@ def centred_cosine(found: np.ndarray, truth: np.ndarray, centre: np.ndarray) -> 
     return float((np.einsum("ij,ij->i", found, truth) / lengths).mean())
 
 
+def begun(options: argparse.Namespace, folder: Path) -> tuple[dict, Any, Any, Any]:
+    """Write the dataset; return what the path in memory took, the truth and what it found."""
+    rows, vectors, known = made(options.rows, options.data)
+    write_dataset(folder, rows, vectors, known)
+    about: dict = {**vars(options), "rows": len(rows), "in_memory": {}}
+    if options.in_memory:
+        about["in_memory"] = in_memory(rows, vectors, known)
+    kept = about["in_memory"].pop("vectors", None)
+    truth, centre = vectors[~known][:COMPARED], vectors[known].mean(axis=0)
+    return about, truth.copy(), centre, None if kept is None else kept[:COMPARED].copy()
+
+
+def growth(sizes: list[int]) -> list[dict]:
+    """Measure jobs of several sizes, each in a process of its own, and how they grow."""
+    found: list[dict] = []
+    for n_rows in sizes:
+        print(f"\na job on datasets, {n_rows:,} x 100, 100 dims, 30 % known", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            words = [str(n_rows), "--engine", "timed", "--workers", "2", "--folder", folder]
+            words += ["--json", f"{folder}/found.json"]
+            words += ["--in-memory"] if n_rows <= MOST_IN_MEMORY else []
+            subprocess.run(
+                [sys.executable, __file__, *words], check=True, stdout=subprocess.DEVNULL
+            )
+            found.append(json.loads(Path(folder, "found.json").read_text()))
+        _tell(found)
+    return found
+
+
+def _tell(found: list[dict]) -> None:
+    """Print the last of several sizes, and the powers of the number of rows from the one before."""
+    last = found[-1]
+    with_two = last["seconds_with_workers"]
+    print(f"  CPU {last['cpu_s']:.1f} s, peak {last['peak_gb']['shared_once']:.2f} GB")
+    print(f"  two workers by the CPU time of tasks: {with_two['1'] / with_two['2']:.2f}x")
+    if last["in_memory"]:
+        print(f"  {last['cpu_s'] / last['in_memory']['cpu_s']:.2f} times the path in memory")
+    for stage, seconds in last["stages_cpu_s"].items():
+        power = ""
+        before = found[-2]["stages_cpu_s"].get(stage) if len(found) > 1 else None
+        if before and seconds > 1.0:
+            grown = math.log(seconds / before) / math.log(last["rows"] / found[-2]["rows"])
+            power = f"  power {grown:.2f}"
+        print(f"    {stage:24s} {seconds:8.2f} s{power}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=int)
@@ -217,17 +303,13 @@ def main() -> None:
     parser.add_argument("--data", choices=("synthetic", "words"), default="synthetic")
     parser.add_argument("--in-memory", action="store_true", help="time that path as well")
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--json", default=None, help="write the figures to this file as well")
     options = parser.parse_args()
     warm_up(options)
     folder = Path(tempfile.mkdtemp(dir=options.folder))
-    rows, vectors, known = made(options.rows, options.data)
-    write_dataset(folder, rows, vectors, known)
-    about: dict = {**vars(options), "rows": len(rows), "in_memory": {}}
-    if options.in_memory:
-        about["in_memory"] = in_memory(rows, vectors, known)
-    kept = about["in_memory"].pop("vectors", None)
-    truth, centre = vectors[~known][:200_000], vectors[known].mean(axis=0)
-    del rows, vectors
+    # A process of its own, so that what it leaves in memory does not count.
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        about, truth, centre, kept = pool.submit(begun, options, folder).result()
     engine = Timed() if options.engine == "timed" else options.engine
     stages, before, began = Stages(), cpu_seconds(), time.perf_counter()
     with Peak() as peak:
@@ -241,20 +323,21 @@ def main() -> None:
     about["tasks"] = result.work["tasks_run"]
     if isinstance(engine, Timed):
         driver = about["cpu_s"] - engine.seconds_with(1)
-        about["driver_cpu_s"] = driver
+        about["driver_cpu_s"], about["tasks_cpu_s"] = driver, engine.by_function()
         about["seconds_with_workers"] = {n: driver + engine.seconds_with(n) for n in (1, 2, 4, 8)}
-    about["peak_gb"] = {"shared_once": peak.total / 1e9, "private": peak.private / 1e9}
+    about["peak_gb"] = {"shared_once": peak.total / 1e9, "anonymous": peak.anonymous / 1e9}
     about["recall_found"], about["coverage"] = result.recall, result.coverage
     table = pq.read_table(folder / "out", columns=["vector"]).slice(0, len(truth))
-    column = table["vector"].combine_chunks()
-    found = column.flatten().to_numpy().reshape(len(truth), -1)
+    found = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(truth), -1)
     about["centred_cosine"] = centred_cosine(found, truth, centre)
     if kept is not None:
-        about["in_memory"]["centred_cosine"] = centred_cosine(kept[: len(truth)], truth, centre)
-        about["largest_difference"] = float(np.abs(found - kept[: len(truth)]).max())
+        about["in_memory"]["centred_cosine"] = centred_cosine(kept, truth, centre)
+        about["largest_difference"] = float(np.abs(found - kept).max())
     about["stages_cpu_s"] = stages.seconds
     about["work_gb"] = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e9
     print(json.dumps(about, indent=1))
+    if options.json:
+        Path(options.json).write_text(json.dumps(about, indent=1) + "\n")
     shutil.rmtree(folder)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+import beyond_memory
 import default_path
 import file_jobs
 import large
@@ -36,6 +37,9 @@ RESULTS = Path(__file__).parent / "results"
 
 FULL_SIZES = [(4000, 100, 300, 0.05), (20_000, 100, 300, 0.05), (50_000, 100, 100, 0.3)]
 """Rows, features, dims and share of known rows at which the default path is measured."""
+
+BEYOND = [50_000, 200_000, 500_000, 2_000_000]
+"""Rows at which a job on datasets is measured; the last takes half an hour alone."""
 
 
 def cpu_and_wall(function: Callable[[], object]) -> tuple[float, float]:
@@ -173,6 +177,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "files": lambda: file_jobs.file_jobs(*file_jobs.sizes(is_full=is_full)),
         "growth": lambda: large.growth(is_full=is_full),
         "living": lambda: living.sizes([200_000, 1_000_000] if is_full else [20_000]),
+        "beyond_memory": lambda: beyond_memory.growth(BEYOND[: 4 if is_full else 1]),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
         "default_growth": lambda: default_path.growth(default_path.GROWTH[: 4 if is_full else 2]),
     }
@@ -187,7 +192,7 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="all sizes: about an hour")
+    parser.add_argument("--full", action="store_true", help="all sizes: about two hours")
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="some sections alone")
     asked = parser.parse_args()
     all_sections = sections(is_full=asked.full)

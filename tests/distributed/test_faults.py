@@ -219,6 +219,19 @@ def run_out_of_memory(path: object) -> None:
     raise MemoryError
 
 
+def exhaust_memory(path: str) -> None:
+    """Ask for more than the worker may have the first time; leave a piece the second."""
+    import resource
+
+    mark = Path(f"{path}.tried")
+    if not mark.exists():
+        mark.write_text("")
+        held = 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (held + (64 << 20), resource.RLIM_INFINITY))
+        np.ones(256 << 20, np.uint8)
+    pieces.write_values(Path(path), 1)
+
+
 def leave(path: str) -> None:
     pieces.write_values(Path(path), 1)
 
@@ -271,6 +284,15 @@ def test_a_task_whose_worker_always_dies_is_named(tmp_path: Path) -> None:
 def test_a_task_out_of_memory_is_named_with_advice(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"'test number 0' failed.*lower memory="):
         Runner(Engine(), patience=300).run(_tasks(tmp_path, run_out_of_memory))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_a_worker_out_of_memory_costs_its_task_one_more_try(tmp_path: Path) -> None:
+    some = _tasks(tmp_path, leave, exhaust_memory)
+    with Processes(1) as engine:
+        Runner(engine, patience=300).run(some)
+    assert all(task.is_done for task in some)
+    assert (tmp_path / "1.json.tried").exists()
 
 
 def test_the_watchdog_names_a_task_that_hangs(tmp_path: Path) -> None:

@@ -66,6 +66,20 @@ def test_the_bits_do_not_depend_on_blocks_groups_and_row_groups(
     assert (other.found("work") == plain).all()
 
 
+@pytest.mark.parametrize(("n_rows", "way"), [(800, "factor"), (6000, "sweep")])
+def test_the_bits_do_not_depend_on_how_many_columns_are_solved_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rows: int, way: str
+) -> None:
+    items = made(tmp_path, n_rows=n_rows, n_dims=19)
+    items.imputed("whole")
+    assert way in next((tmp_path / "whole").rglob("hidden/**/way.json")).read_text()
+    for width in (8, 2):
+        monkeypatch.setattr(layout, "MOST_WIDE", n_rows * width // layout.WIDTH)
+        assert layout.slab_width(n_rows) == width
+        items.imputed(f"width {width}")
+        assert items.table(f"width {width}").equals(items.table("whole"))
+
+
 def test_two_processes_and_any_executor_give_the_same_bits(items: Made, plain: np.ndarray) -> None:
     items.imputed("two", engine="processes", workers=2)
     assert (items.found("two") == plain).all()

@@ -29,7 +29,29 @@ def test_a_job_in_pieces_runs_from_the_shell_and_status_tells_of_it(
     assert told["is_running"] is False
     assert told["stages"]["emit"] == [1, 1]
     assert main(["status", str(items.folder / "shell")]) == 0
-    assert "(not running)" in capsys.readouterr().out
+    assert f"(complete, written to {items.folder / 'shell out'})" in capsys.readouterr().out
+
+
+def test_an_interrupt_says_how_to_resume_and_resuming_works(
+    items: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    work = items.folder / "interrupted"
+    words = [str(items.known), str(items.features), "-o", str(items.folder / "interrupted out")]
+    words += ["--ridge", "0.1", "--work", str(work)]
+    with monkeypatch.context() as patch:
+        patch.setattr("vecfill.distributed.methods.weighed", interrupt)
+        assert main(["impute", *words]) == 130
+    assert f"kept in {work}. Run the same command again" in capsys.readouterr().err
+    assert main(["status", str(work)]) == 0
+    told = capsys.readouterr().out
+    assert "(stopped; run the same command again to resume)" in told
+    assert "weights" not in told
+    assert main(["impute", *words]) == 0
+    items.imputed("python again")
+    assert items.table("interrupted").equals(items.table("python again"))
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,15 @@ def impute_datasets(
         for request in (reading, how, trust, scale)
         for name in request.asked()
     }
-    with console.Progress() as progress:
-        done = impute_dataset(
-            features, vectors, output, overwrite=overwrite, progress=progress, **asked
-        )
+    try:
+        with console.Progress() as progress:
+            done = impute_dataset(
+                features, vectors, output, overwrite=overwrite, progress=progress, **asked
+            )
+    except KeyboardInterrupt:
+        kept = f"What is done is kept in {scale.work}. Run the same command again to resume."
+        console.notes((kept,))
+        raise
     console.notes(done.notes)
     if json:
         from vecfill.provenance import as_json
@@ -77,8 +82,12 @@ def _told(done: DatasetResult) -> str:
             f"Hidden     centred cosine {done.hidden['centred_cosine']:.3f}; bounds held for "
             f"{done.coverage:.1%}"
         )
-    lines.append(f"Written    {done.output}: {len(done.parts):,} parts and a manifest")
+    lines.append(f"Written    {done.output}: {_parts(len(done.parts))} and a manifest")
     return "\n".join(lines)
+
+
+def _parts(n_parts: int) -> str:
+    return f"{n_parts:,} part{'' if n_parts == 1 else 's'}"
 
 
 def _method(method: Mapping[str, Any]) -> str:

@@ -72,6 +72,8 @@ class Dask(Engine):
                     memory_limit=0,
                     processes=True,
                     host="127.0.0.1",
+                    # Workers that end slowly or die are dealt with, and tell users nothing.
+                    silence_logs=logging.ERROR,
                     **NO_DASHBOARD,
                 )
             self._client: Any = Client(self._cluster)

@@ -168,7 +168,9 @@ def impute_dataset(
         ledger = plan.Ledger(Path(job.work), progress)
         with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
             runner = Runner(chosen, patience=patience, progress=ledger)
-            return _mending(lambda: job.run(runner, chosen, n_bytes))
+            result = _mending(lambda: job.run(runner, chosen, n_bytes))
+            ledger.end(job.out)
+            return result
 
 
 def _mending(run: Callable[[], DatasetResult]) -> DatasetResult:
@@ -301,7 +303,7 @@ class _Job:
     ) -> DatasetResult:
         choice = chosen.choice
         n_unknown = layout.n_rows - known.n_known
-        n_written = sum(runner.read(pieces.read_table, part).num_rows for part in parts)
+        n_written = sum(runner.read(pieces.read_n_rows, part) for part in parts)
         counts = {
             "entities": layout.n_rows,
             "known": known.n_known,

@@ -29,6 +29,9 @@ WIDTH = 16
 MOST_WIDE = 6_000_000
 """Unknown rows up to which a whole slab is solved at once; above, half of it, and so on."""
 
+NARROWEST = 2
+"""A column that is solved alone is added up in another order, and its last bits differ."""
+
 PROCESS_BYTES = 250 << 20
 """What a process holds before it does anything: Python and the libraries."""
 
@@ -134,9 +137,23 @@ def slab_width(n_unknown: int) -> int:
     (16, 4)
     """
     width = WIDTH
-    while width > 1 and n_unknown * width > MOST_WIDE * WIDTH:
+    while width > NARROWEST and n_unknown * width > MOST_WIDE * WIDTH:
         width //= 2
     return width
+
+
+def columns_at_once(n_columns: int, n_unknown: int) -> list[slice]:
+    """Return which columns of a slab are solved together; never one of several alone.
+
+    Examples
+    --------
+    >>> columns_at_once(5, 1_000_000), columns_at_once(5, 50_000_000)
+    ([slice(0, 5, None)], [slice(0, 2, None), slice(2, 5, None)])
+    """
+    blocks = row_blocks(n_columns, slab_width(n_unknown))
+    if len(blocks) > 1 and blocks[-1].stop - blocks[-1].start < NARROWEST:
+        blocks[-2:] = [slice(blocks[-2].start, n_columns)]
+    return blocks
 
 
 def solving_bytes(n_unknown: int, n_links: int, n_seen: int, itemsize: int) -> int:

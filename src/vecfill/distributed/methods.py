@@ -21,7 +21,7 @@ from vecfill.distributed.layout import Layout
 from vecfill.distributed.neighbors import Search, planned_search, searched
 from vecfill.distributed.partition import Partition, partitioned
 from vecfill.distributed.preparing import PREPARATIONS, prepared
-from vecfill.distributed.solving import ROUGH_TOL, System, built, solved
+from vecfill.distributed.solving import ROUGH_TOL, System, Wanted, built, solved
 from vecfill.distributed.spanning import spanned
 from vecfill.distributed.tasks import Runner
 from vecfill.distributed.trend import Sample, Trend, fitted_trend
@@ -102,28 +102,30 @@ class _Ground:
         self,
         predictors: list[LatentSemantic],
         partition: Partition,
-        sample: Sample,
-        kinds: dict[str, float],
-        only: np.ndarray | None = None,
-    ) -> tuple[System, Trend | None]:
+        asked: list[tuple[Sample, dict[str, float], np.ndarray | None]],
+    ) -> list[Wanted]:
         """Return the equations of predictors that differ in their share, and their trend, solved.
 
-        `kinds` are solved besides what the predictors themselves need.
+        Asked for are samples, kinds to solve besides what the predictors themselves need, and
+        which rows are wanted. All samples are solved side by side, and the first decides how.
         """
         runner, shares = self.runner, [each.residual_share for each in predictors]
         key = predictors[0].weights_key
         weighed(runner, partition, key)
-        trend = None
-        if any(share is not None for share in shares):
-            trend = fitted_trend(runner, partition.view, sample)
-        system = System(partition, sample, key)
-        built(runner, system, trend if None not in shares else None)
-        tol = TOL if sample.variant == "final" else ROUGH_TOL
-        wanted = {"values": tol} if None in shares else {}
-        if any(shares):
-            wanted["residuals"] = tol
-        solved(runner, system, {**wanted, **kinds}, trend, self.memory, only)
-        return system, trend
+        wanted = []
+        for sample, kinds, only in asked:
+            trend = None
+            if any(share is not None for share in shares):
+                trend = fitted_trend(runner, partition.view, sample)
+            tol = TOL if sample.variant == "final" else ROUGH_TOL
+            own = {"values": tol} if None in shares else {}
+            if any(shares):
+                own["residuals"] = tol
+            system, leader = (System(partition, each, key) for each in (sample, asked[0][0]))
+            wanted.append(Wanted(system, leader, trend, {**own, **kinds}, only))
+        built(runner, wanted, self.memory)
+        solved(runner, wanted, self.memory)
+        return wanted
 
 
 MIX_SIGNALS = {"directions": ROUGH_TOL, "probes": ROUGH_TOL}
@@ -161,15 +163,17 @@ def choose_method(
     if predictor.preparation not in graphs:
         graphs[predictor.preparation] = ground.graph(predictor.preparation, predictor.min_degree)
     partition, search = graphs[predictor.preparation]
-    hidden, coverage = None, None
-    if places.size:
-        centred(runner, sample)
-        hidden = _judged(ground, predictor, partition, HiddenRows(sample, places))
-        trust = learn_confidence(hidden, hidden.signals, level=level)
-        coverage = None if trust is None else trust.coverage
-    kinds = {} if hidden is None else MIX_SIGNALS
-    system, trend = ground.solved([predictor], partition, final, kinds)
-    return Chosen(predictor, system, trend, hidden, coverage, choice, search.recall)
+    if not places.size:
+        (found,) = ground.solved([predictor], partition, [(final, {}, None)])
+        return Chosen(predictor, found.system, found.trend, None, None, choice, search.recall)
+    centred(runner, sample)
+    rows = HiddenRows(sample, places)
+    both = [(sample, MIX_SIGNALS, rows.places_unseen()), (final, MIX_SIGNALS, None)]
+    of_hidden, found = ground.solved([predictor], partition, both)
+    hidden = _judged(predictor, of_hidden, rows)
+    trust = learn_confidence(hidden, hidden.signals, level=level)
+    coverage = None if trust is None else trust.coverage
+    return Chosen(predictor, found.system, found.trend, hidden, coverage, choice, search.recall)
 
 
 def _compared(
@@ -186,19 +190,18 @@ def _compared(
         if ground.layout.n_features > MAX_RANK:
             kin = kin[:1]
         partition = graphs[preparation][0]
-        system, trend = ground.solved(kin, partition, hidden.sample, {}, only)
+        (solved,) = ground.solved(kin, partition, [(hidden.sample, {}, only)])
         rows, part = partition.view.some_rows(hidden.numbers), slice(0, only.size)
-        found += [(each, put_together(each, system, trend, rows, part)) for each in kin]
+        found += [
+            (each, put_together(each, solved.system, solved.trend, rows, part)) for each in kin
+        ]
     return chosen(hidden, found, goal)
 
 
-def _judged(
-    ground: _Ground, predictor: LatentSemantic, partition: Partition, hidden: HiddenRows
-) -> Hidden:
+def _judged(predictor: LatentSemantic, solved: Wanted, hidden: HiddenRows) -> Hidden:
     """Return the hidden rows under the method used: what can be seen of them, and their scores."""
-    only = hidden.places_unseen()
-    system, trend = ground.solved([predictor], partition, hidden.sample, MIX_SIGNALS, only)
-    rows, part = partition.view.some_rows(hidden.numbers), slice(0, only.size)
+    system, trend, only = solved.system, solved.trend, hidden.places_unseen()
+    rows, part = system.partition.view.some_rows(hidden.numbers), slice(0, only.size)
     vectors = put_together(predictor, system, trend, rows, part)
     signals = seen_of(system, trend, vectors, rows, part, only)
     return hidden.judged(vectors, signals)

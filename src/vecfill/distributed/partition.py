@@ -88,6 +88,11 @@ class Partition:
         firsts = [first for first, _ in self.groups]
         return self.starts[[*firsts, self.groups[-1][1]]]
 
+    def forget(self) -> None:
+        """Let go of arrays that were read: mapped pages count as memory while they are held."""
+        for name in vars(self).keys() - {"view", "groups"}:
+            vars(self).pop(name)
+
     def span(self, group: int) -> slice:
         """Return the positions of a group."""
         first, last = (int(each) for each in self.group_starts[group : group + 2])

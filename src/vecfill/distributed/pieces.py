@@ -130,7 +130,8 @@ def write_values(path: Path, values: Any) -> None:
 def write_table(path: Path, table: pa.Table) -> None:
     """Write an Arrow table as a piece."""
     with new_piece(path) as file:
-        pq.write_table(table, file)
+        # Names and numbers hardly repeat, so looking for repeats would only cost time.
+        pq.write_table(table, file, use_dictionary=False)
 
 
 def is_whole(path: Path) -> bool:
@@ -213,6 +214,11 @@ def _mapped(path: Path) -> Any:
 def read_values(path: Path) -> Any:
     """Return the plain values of a piece."""
     return _reading(path, lambda: json.loads(path.read_bytes()))
+
+
+def read_n_rows(path: Path) -> int:
+    """Return how many rows the Arrow table of a piece has."""
+    return _reading(path, lambda: pq.read_metadata(path).num_rows)
 
 
 def read_table(path: Path) -> pa.Table:

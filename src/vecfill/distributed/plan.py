@@ -34,7 +34,7 @@ else:
         """Do nothing: there are no such locks there."""
 
 
-PLAN, LOCK, STAGES = "plan.json", "lock", "stages.json"
+PLAN, LOCK, STAGES, WRITTEN = "plan.json", "lock", "stages.json", "written.json"
 
 
 def check_folders(inputs: Sequence[str], *, work: str, out: str) -> None:
@@ -175,6 +175,11 @@ class Ledger:
         self.path = work / STAGES
         self.progress = progress
         self.stages: dict[str, list[int]] = {}
+        (work / WRITTEN).unlink(missing_ok=True)
+
+    def end(self, output: str) -> None:
+        """Note that the job is complete, and where its result is."""
+        write_json(self.path.with_name(WRITTEN), {"output": output})
 
     def __call__(self, stage: str, n_done: int, n_tasks: int) -> None:
         """Note how far a stage is; tell who wants to know."""

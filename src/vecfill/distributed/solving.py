@@ -1,11 +1,13 @@
 """Stage: weights and known columns -> columns of the unknown rows, a slab at a time.
 
 Columns do not depend on each other, so a task takes all weights and a slab of columns, and nothing
-is sent between tasks. How to solve is decided once, on the first slab, for all of them.
+is sent between tasks. How to solve is decided once, on a few columns, for all of them: with rows
+hidden, which is a little harder than without, if some are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vecfill.distributed.alignment import Known
-from vecfill.distributed.layout import WIDTH, Layout, slab_width, solving_bytes
+from vecfill.distributed.layout import WIDTH, Layout, columns_at_once, solving_bytes
 from vecfill.distributed.partition import Partition
 from vecfill.distributed.pieces import (
     is_whole,
@@ -24,7 +26,7 @@ from vecfill.distributed.pieces import (
 )
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.distributed.trend import Sample, Trend
-from vecfill.distributed.weighing import all_weights, key_name
+from vecfill.distributed.weighing import all_weights, key_name, n_weights
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 from vecfill.method.propagation import cut_off_rows
@@ -39,6 +41,9 @@ ROUGH_TOL = 1e-6
 
 TASKS_PER_WORKER = 4
 """Tasks that slabs are dealt out to: what many slabs share is built once for each."""
+
+PILOT_COLUMNS = 4
+"""Columns on which the way to solve is decided."""
 
 N_PROBE_SLABS = N_PROBES // WIDTH
 
@@ -89,11 +94,26 @@ _MATRICES = tuple(
 )
 
 
-def build(system: System, trend: Trend | None) -> None:
-    """Write the equations, and how they are solved quickest."""
+def build(system: System, trend: Trend | None, *, decides: bool) -> None:
+    """Write the equations and, if it `decides` that, how they are solved quickest."""
+    parts, n_links = _ordered(system)
+    for name, matrix in (("on_known", parts.on_known), ("on_unknown", parts.on_unknown)):
+        for part in ("indptr", "indices", "data"):
+            write_array(system.piece(name, part), getattr(matrix, part))
+        write_values(system.piece(name, "shape.json"), [int(each) for each in matrix.shape])
+    write_array(system.piece("order"), parts.order)
+    about: dict[str, object] = {"n_links": n_links, "n_unseen": int(parts.order.size)}
+    if decides:
+        columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
+        equations = UnknownSystem.of_parts(parts)
+        about["way"] = equations.quickest_way(columns[:, :PILOT_COLUMNS], tol=TOL)
+    write_values(system.piece("way.json"), about)
+
+
+def _ordered(system: System) -> tuple[OrderedParts, int]:
+    """Return the weights of the rows that are not seen, and how many; write what they tell."""
     rows, weights, misfit = all_weights(system.partition, system.key)
-    layout = system.layout
-    is_seen = np.zeros(layout.n_rows, np.bool_)
+    is_seen = np.zeros(system.layout.n_rows, np.bool_)
     is_seen[system.known.rows()] = system.sample.is_seen()
     kept = np.flatnonzero(~is_seen[rows])
     weights, misfit = csr_array(weights[kept]), misfit[kept]
@@ -103,16 +123,7 @@ def build(system: System, trend: Trend | None) -> None:
     largest = np.maximum.reduceat(weights.data, weights.indptr[:-1])
     straight = np.asarray(on_known.sum(axis=1)).ravel()
     write_array(system.piece("signals"), np.column_stack([straight, largest, misfit]))
-    parts = ordered_parts(on_known, on_unknown)
-    for name, matrix in (("on_known", parts.on_known), ("on_unknown", parts.on_unknown)):
-        for part in ("indptr", "indices", "data"):
-            write_array(system.piece(name, part), getattr(matrix, part))
-        write_values(system.piece(name, "shape.json"), [int(each) for each in matrix.shape])
-    write_array(system.piece("order"), parts.order)
-    columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
-    way = UnknownSystem.of_parts(parts).quickest_way(columns, tol=TOL)
-    about = {"way": way, "n_links": int(weights.nnz), "n_unseen": int(kept.size)}
-    write_values(system.piece("way.json"), about)
+    return ordered_parts(on_known, on_unknown), int(weights.nnz)
 
 
 def _split(weights: csr_array, is_seen: np.ndarray) -> tuple[csr_array, csr_array]:
@@ -183,14 +194,19 @@ class Slab:
 
 
 def solve_slabs(
-    system: System, slabs: tuple[Slab, ...], trend: Trend | None, only: np.ndarray | None
+    system: System,
+    leader: System,
+    slabs: tuple[Slab, ...],
+    trend: Trend | None,
+    only: np.ndarray | None,
 ) -> None:
     """Write slabs of columns of the rows that are not seen, or of `only` some of them.
 
-    What solving needs besides the columns is built once for all slabs of a task. Of directions and
-    random signs only the sums of squares are wanted.
+    The equations are solved in the way that was decided for the `leader`. What solving needs
+    besides the columns is built once for all slabs of a task. Of directions and random signs only
+    the sums of squares are wanted.
     """
-    way = read_values(system.piece("way.json"))["way"]
+    way = read_values(leader.piece("way.json"))["way"]
     equations = UnknownSystem.of_parts(system.parts())
     places = np.arange(equations.n_unknown)
     for slab in slabs:
@@ -199,7 +215,7 @@ def solve_slabs(
             continue
         columns = _known_columns(system, slab.kind, slab.number, trend)
         found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, slab.kind))
-        for some in row_blocks(columns.shape[1], slab_width(equations.n_unknown)):
+        for some in columns_at_once(columns.shape[1], equations.n_unknown):
             out = found[:, some]
             equations.solve_known(columns[:, some], out, places, tol=slab.tol, way=way, n_jobs=1)
         if only is not None:
@@ -223,53 +239,77 @@ def n_slabs(system: System, kind: str) -> int:
     return N_PROBE_SLABS if kind == "probes" else system.known.n_slabs
 
 
-def built(runner: Runner, system: System, trend: Trend | None) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """Columns to solve: some kinds, each to its tolerance, of all rows or of `only` some."""
+
+    system: System
+    leader: System
+    """The one that decides how all are solved."""
+    trend: Trend | None
+    kinds: dict[str, float]
+    only: np.ndarray | None
+
+    def building(self) -> Task:
+        """Return the task that writes the equations."""
+        system = self.system
+        names = [system.piece(*names) for names in _MATRICES]
+        others = [system.piece(name) for name in ("order", "signals", "way.json")]
+        trend = None if "values" in self.kinds else self.trend
+        decides = system == self.leader
+        return Task(
+            f"equations {system.sample.variant}",
+            f"{system.partition.view.preparation}, {key_name(system.key)}",
+            build,
+            {"system": system, "trend": trend, "decides": decides},
+            (*names, *others),
+        )
+
+    def solving(self, n_tasks: int) -> list[Task]:
+        """Return the tasks that solve slabs of columns."""
+        system = self.system
+        slabs = [
+            Slab(kind, number, tol) for kind, tol in self.kinds.items()
+            for number in range(n_slabs(system, kind))
+        ]  # fmt: skip
+        dealt = [slabs[part] for part in row_blocks(len(slabs), max(1, len(slabs) // n_tasks))]
+        common = {"system": system, "leader": self.leader}
+        common = {**common, "trend": self.trend, "only": self.only}
+        return [
+            Task(
+                f"propagate {system.sample.variant}",
+                f"{system.partition.view.preparation}, from {some[0].kind} {some[0].number}",
+                solve_slabs,
+                {**common, "slabs": tuple(some)},
+                tuple(slab_piece(system, slab.kind, slab.number) for slab in some),
+            )
+            for some in dealt
+        ]
+
+
+def built(runner: Runner, wanted: Sequence[Wanted], memory: int) -> None:
     """Run the first part of the stage: the equations."""
-    names = [system.piece(*names) for names in _MATRICES]
-    others = [system.piece(name) for name in ("order", "signals", "way.json")]
-    arguments = {"system": system, "trend": trend}
-    stage = f"equations {system.sample.variant}"
-    name = f"{system.partition.view.preparation}, {key_name(system.key)}"
-    runner.run([Task(stage, name, build, arguments, (*names, *others))])
+    system = wanted[0].system
+    n_links = n_weights(system.partition, system.key)
+    itemsize = np.dtype(system.known.dtype).itemsize
+    n_bytes = solving_bytes(system.layout.n_rows, n_links, system.known.n_known, itemsize)
+    runner.run((each.building() for each in wanted), at_once=max(1, memory // n_bytes))
 
 
-def solved(
-    runner: Runner,
-    system: System,
-    kinds: dict[str, float],
-    trend: Trend | None,
-    memory: int,
-    only: np.ndarray | None = None,
-) -> None:
-    """Run the second part of the stage: slabs of columns, each kind to its tolerance."""
-    about = runner.read(read_values, system.piece("way.json"))
-    n_bytes = solving_bytes(
-        about["n_unseen"], about["n_links"], system.known.n_known,
-        np.dtype(system.known.dtype).itemsize,
-    )  # fmt: skip
+def solved(runner: Runner, wanted: Sequence[Wanted], memory: int) -> None:
+    """Run the second part of the stage: slabs of columns."""
+    n_bytes = max(_solving_bytes(runner, each.system) for each in wanted)
     if n_bytes > memory:
         raise InputError(
             f"Solving a slab of columns holds about {n_bytes / 1e9:.1f} GB, more than memory "
             f"allows ({memory / 1e9:.1f} GB for tasks). Use a larger machine, or a larger memory=."
         )
-    at_once = max(1, memory // n_bytes)
-    slabs = [
-        Slab(kind, number, tol) for kind, tol in kinds.items()
-        for number in range(n_slabs(system, kind))
-    ]  # fmt: skip
+    at_once = memory // n_bytes
     n_tasks = TASKS_PER_WORKER * min(at_once, runner.engine.n_workers)
-    runner.run(
-        (
-            Task(
-                f"propagate {system.sample.variant}",
-                f"{system.partition.view.preparation}, from {some[0].kind} {some[0].number}",
-                solve_slabs,
-                {"system": system, "slabs": some, "trend": trend, "only": only},
-                tuple(slab_piece(system, slab.kind, slab.number) for slab in some),
-            )
-            for some in (
-                tuple(slabs[part]) for part in row_blocks(len(slabs), max(1, len(slabs) // n_tasks))
-            )
-        ),
-        at_once=at_once,
-    )
+    runner.run((task for each in wanted for task in each.solving(n_tasks)), at_once=at_once)
+
+
+def _solving_bytes(runner: Runner, system: System) -> int:
+    about = runner.read(read_values, system.piece("way.json"))
+    itemsize = np.dtype(system.known.dtype).itemsize
+    return solving_bytes(about["n_unseen"], about["n_links"], system.known.n_known, itemsize)

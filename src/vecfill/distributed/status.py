@@ -18,6 +18,8 @@ class Status:
     work: str
     is_running: bool
     """Whether a driver works in the folder now."""
+    output: str | None
+    """Where the result was written; ``None`` until the job is complete."""
     inputs: dict[str, list[str]]
     layout: dict[str, Any]
     stages: dict[str, tuple[int, int]]
@@ -30,7 +32,9 @@ class Status:
         return dict(vars(self))
 
     def __str__(self) -> str:
-        state = "running" if self.is_running else "not running"
+        state = "running" if self.is_running else "stopped; run the same command again to resume"
+        if self.output is not None:
+            state = f"complete, written to {self.output}"
         files = ", ".join(f"{len(paths)} of {role}" for role, paths in self.inputs.items())
         lines = [
             f"Work       {self.work} ({state})",
@@ -63,12 +67,13 @@ def job_status(work: str | os.PathLike[str]) -> Status:
             "was passed as work=."
         )
     begun = plan.read_json(folder / plan.PLAN)
-    stages = folder / plan.STAGES
+    stages, written = folder / plan.STAGES, folder / plan.WRITTEN
     told = plan.read_json(stages) if stages.is_file() else {}
     pieces = plan.ledger_of_pieces(folder)
     return Status(
         os.fspath(work),
         plan.is_locked(folder),
+        plan.read_json(written)["output"] if written.is_file() else None,
         {role: [file["path"] for file in files] for role, files in begun["plan"]["inputs"].items()},
         begun["layout"],
         {stage: (n_done, n_tasks) for stage, (n_done, n_tasks) in told.items()},

@@ -72,7 +72,10 @@ class Runner:
         self._total: dict[str, int] = {}
 
     def run(self, tasks: Iterable[Task], *, at_once: int | None = None) -> None:
-        """Run the tasks of a stage that are not done; no more than `at_once` at a time."""
+        """Run those tasks that are not done, no more than `at_once` at a time.
+
+        They are of one stage, or of two that go side by side.
+        """
         tasks = list(tasks)
         for task in tasks:
             self._makers.update((str(path), task) for path in task.outputs)
@@ -95,10 +98,11 @@ class Runner:
         left = [task for task in tasks if not task.is_done]
         new = [task for task in tasks if str(task) not in self._named]
         self._named.update(str(task) for task in new)
-        if new:
-            stage = new[0].stage
-            self._total[stage] = self._total.get(stage, 0) + len(new)
-            self._tell(stage, sum(task not in left for task in new))
+        undone = {str(task) for task in left}
+        for stage in dict.fromkeys(task.stage for task in new):
+            mine = [task for task in new if task.stage == stage]
+            self._total[stage] = self._total.get(stage, 0) + len(mine)
+            self._tell(stage, sum(str(task) not in undone for task in mine))
         return left
 
     def read(self, read: Callable[[Path], Any], path: Path) -> Any:

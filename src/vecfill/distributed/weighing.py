@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vecfill.distributed.partition import Partition
-from vecfill.distributed.pieces import read_array, write_array
+from vecfill.distributed.pieces import piece_about, read_array, write_array
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.method.engine import row_blocks
 from vecfill.method.graph import lists_of_rows
@@ -123,6 +123,16 @@ def weighed(runner: Runner, partition: Partition, key: WeightsKey) -> None:
         )
         for group in range(len(partition.groups))
     )
+    # The rows are needed no more where tasks run in this process; equations are what comes next.
+    partition.forget()
+
+
+def n_weights(partition: Partition, key: WeightsKey) -> int:
+    """Return about how many weights there are, by the size of their pieces."""
+    pieces = [
+        pieces_of(partition, key, g)[PARTS.index("indices")] for g in range(len(partition.groups))
+    ]
+    return sum((piece_about(piece) or {"bytes": 0})["bytes"] for piece in pieces) // 4
 
 
 def all_weights(partition: Partition, key: WeightsKey) -> tuple[np.ndarray, csr_array, np.ndarray]:
