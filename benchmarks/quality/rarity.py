@@ -1,6 +1,6 @@
 """Rare entities: how good and how honest is imputation for those people really ask about?
 
-    python benchmarks/quality/rarity.py [SET ...] [--full] [--json FILE]
+    python benchmarks/quality/rarity.py [SET ...] [--hide HOW] [--ways WAY ...] [--full] [--json FILE]
 
 Unknown entities are rarer than known ones, so random hiding flatters. For each set this hides the
 rarest 40 % and 20 % of the known entities, and as a control as many at random, asks
@@ -306,11 +306,13 @@ def study(name: str, options: argparse.Namespace) -> list[dict]:
     rows = sampled(data, None if options.full else MOST_ROWS)
     results = []
     for how, share, seed in cases(rows.size):
+        if options.hide not in (None, how):
+            continue
         question = question_of(data, rows, share, how, seed)
         with one_choice():
-            for way, asked in WAYS.items():
+            for way in options.ways:
                 start = time.process_time()
-                answer = asked(question)
+                answer = WAYS[way](question)
                 found = measured(question, answer, time.process_time() - start)
                 told = f"{how} {share:.0%}" + (f", seed {seed}" if how == "random" else "")
                 print(line(name, told, way, found), flush=True)
@@ -322,6 +324,8 @@ def study(name: str, options: argparse.Namespace) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(STUDIED), metavar="SET")
+    parser.add_argument("--hide", choices=("rarest", "random"), help="Hide only these rows.")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="Ways to ask.")
     parser.add_argument("--full", action="store_true", help="Use all rows of every set.")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/rarity.json"))
     options = parser.parse_args()
