@@ -115,7 +115,7 @@ class OffsetRule:
     uses_own: bool = False
     """Whether unknown rows have a rarity of their own, from counts."""
     degree: int = 1
-    """Of the curve through known rows; 0 for that of the whole vocabulary."""
+    """Of the curve through known rows, where there is no other."""
     curve: Curve | None = field(default=None, repr=False, compare=False)
     """The curve of the whole vocabulary; ``None`` if known rows are all there is."""
 

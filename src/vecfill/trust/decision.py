@@ -36,8 +36,8 @@ BEYOND = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 """How much rarer than the rarest known row an unknown row may be taken to be."""
 
 DEGREES = {1: max(BEYOND), 2: 0.5}
-"""Curves through known rows, tried with counts or where there is no larger vocabulary, and how far
-beyond the rarest known row each may be followed: a parabola soon leads astray."""
+"""Curves through known rows, tried where there is no larger vocabulary, and how far beyond the
+rarest known row each may be followed: a parabola soon leads astray."""
 
 RARE_SHARES = (0.3, 0.5, 0.75, 1.0)
 """How much rarer than random known rows rare unknown rows are imputed to be, as shares of what
@@ -273,15 +273,11 @@ def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
     """Return the offset rules to try: own rarities where there are counts, else several guesses."""
     uses_own = has_own(rarity.values, is_known)
     beyonds = (0.0,) if uses_own else BEYOND
-    rules: list[OffsetRule] = []
     if rarity.vocabulary is not None:
         words = rarity.vocabulary
         curve = Curve(words.rarity, words.means, words.spreads)
-        rules = [OffsetRule(each, uses_own=uses_own, degree=0, curve=curve) for each in beyonds]
-        if rarity.basis == "order":
-            return rules
-    # Counts may say something about known rows that ranks do not.
-    return rules + [
+        return [OffsetRule(beyond, uses_own=uses_own, curve=curve) for beyond in beyonds]
+    return [
         OffsetRule(beyond, uses_own=uses_own, degree=degree)
         for degree, most in DEGREES.items()
         for beyond in beyonds
