@@ -1,6 +1,6 @@
 """Rare entities: how good and how honest is imputation for those people really ask about?
 
-    python benchmarks/quality/rarity.py [SET ...] [--full] [--json FILE]
+    python benchmarks/quality/rarity.py [SET ...] [--json FILE]
 
 Unknown entities are rarer than known ones, so random hiding flatters. For each set this hides the
 rarest 40 % and 20 % of the known entities, and as a control as many at random, asks
@@ -13,7 +13,8 @@ Three ways to ask: *before*, by the same predictor in a file whose order means n
 nothing is known about rarity; *auto*, by the order of the file, or by counts of known entities; and
 *counts*, by counts of all entities.
 
-At most 3,000 entities of a set are sampled unless ``--full`` takes all of them.
+At most 3,000 entities of a set are sampled unless ``--full`` takes all of them. ``--hide`` and
+``--ways`` measure a part of this; ``--noise`` asks with counts of another corpus, as it were.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -59,6 +60,8 @@ class Question:
     ranks: np.ndarray | None = None
     """Rows of the known entities' words in the whole embedding file."""
     vocabulary: Vocabulary | None = None
+    noise: float = 0.0
+    """Standard deviation of random noise in the logarithms of counts."""
 
     def file(self) -> vf.Embedding:
         """Return the embedding as its file would be if the hidden words had never been in it."""
@@ -83,7 +86,9 @@ class Question:
     def counts(self, *, of_hidden: bool) -> dict[str, float]:
         """Return how often entities were seen, as far as the question tells."""
         rows = np.flatnonzero(self.is_seen | (self.is_hidden & of_hidden))
-        return {self.entities[row]: float(np.exp(20.0 - self.rarity[row])) for row in rows}
+        noise = self.noise * np.random.default_rng(1).normal(size=self.rarity.size)
+        counts = np.exp(20.0 - self.rarity + noise)
+        return {self.entities[row]: float(counts[row]) for row in rows}
 
 
 @dataclass(frozen=True)
@@ -306,11 +311,13 @@ def study(name: str, options: argparse.Namespace) -> list[dict]:
     rows = sampled(data, None if options.full else MOST_ROWS)
     results = []
     for how, share, seed in cases(rows.size):
-        question = question_of(data, rows, share, how, seed)
+        if options.hide not in (None, how):
+            continue
+        question = replace(question_of(data, rows, share, how, seed), noise=options.noise)
         with one_choice():
-            for way, asked in WAYS.items():
+            for way in options.ways:
                 start = time.process_time()
-                answer = asked(question)
+                answer = WAYS[way](question)
                 found = measured(question, answer, time.process_time() - start)
                 told = f"{how} {share:.0%}" + (f", seed {seed}" if how == "random" else "")
                 print(line(name, told, way, found), flush=True)
@@ -322,6 +329,9 @@ def study(name: str, options: argparse.Namespace) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(STUDIED), metavar="SET")
+    parser.add_argument("--hide", choices=("rarest", "random"), help="Hide only these rows.")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="Ways to ask.")
+    parser.add_argument("--noise", type=float, default=0.0, help="Noise of log counts.")
     parser.add_argument("--full", action="store_true", help="Use all rows of every set.")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/rarity.json"))
     options = parser.parse_args()

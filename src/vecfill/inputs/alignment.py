@@ -25,6 +25,7 @@ from vecfill.inputs.rarity import (
     Rarity,
     VocabularyMeans,
     counts_of,
+    in_counts,
     log_rank,
     looks_reversed,
     minus_log_count,
@@ -139,10 +140,9 @@ def align(
         mode = reading.name_mode
         domain = described(domain, base, matches.words, names=mode, progress=progress)
     found = aligned(domain, base, matches)
-    if counts is not None:
-        return with_counts(found, counts)
     rows = {word: base.row(word) for word in matches.words.values()}
-    return with_order(found, rows, vocabulary_of(base))
+    ordered = with_order(found, rows, vocabulary_of(base))
+    return ordered if counts is None else with_counts(found, counts, ordered.rarity)
 
 
 def _align_one_table(table: Any, reading: Reading, matches: MatchReport | None) -> Alignment:
@@ -160,9 +160,10 @@ def _align_one_table(table: Any, reading: Reading, matches: MatchReport | None) 
 def aligned_inputs(inputs: Inputs) -> Alignment:
     """Return what was read from files, brought together."""
     found = aligned(inputs.domain, inputs.embedding, inputs.matches)
-    if inputs.counts is not None:
-        return with_counts(found, inputs.counts)
-    return with_order(found, inputs.rows, inputs.vocabulary)
+    ordered = with_order(found, inputs.rows, inputs.vocabulary)
+    if inputs.counts is None:
+        return ordered
+    return with_counts(found, inputs.counts, ordered.rarity)
 
 
 def vocabulary_of(embedding: Embedding) -> VocabularyMeans:
@@ -173,8 +174,14 @@ def vocabulary_of(embedding: Embedding) -> VocabularyMeans:
     return sample.means(n_words=len(embedding))
 
 
-def with_counts(alignment: Alignment, counts: Mapping[str, float]) -> Alignment:
-    """Return the alignment with rarities from counts; known entities need one."""
+def with_counts(
+    alignment: Alignment, counts: Mapping[str, float], order: Rarity | None = None
+) -> Alignment:
+    """Return the alignment with rarities from counts; known entities need one.
+
+    If the `order` of the embedding means something as well, its whole vocabulary teaches how the
+    mean vector moves with counts.
+    """
     values = minus_log_count(counts_of(counts, alignment.domain.entities))
     is_lacking = alignment.is_known & np.isnan(values)
     n_lacking, notes = int(is_lacking.sum()), alignment.notes
@@ -187,7 +194,11 @@ def with_counts(alignment: Alignment, counts: Mapping[str, float]) -> Alignment:
     if n_lacking:
         values[is_lacking] = np.nanmedian(values[alignment.is_known])
         notes = (*notes, f"{n_lacking} known entities have no count; the median was taken.")
-    return replace(alignment, rarity=Rarity(values, "counts"), notes=notes)
+    vocabulary: VocabularyMeans | None = None
+    if order is not None and order.vocabulary is not None:
+        has_count = alignment.is_known & ~is_lacking
+        vocabulary = in_counts(order.vocabulary, order.values[has_count], values[has_count])
+    return replace(alignment, rarity=Rarity(values, "counts", vocabulary), notes=notes)
 
 
 def with_order(

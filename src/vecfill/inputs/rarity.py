@@ -7,7 +7,7 @@ Rarity is the logarithm of the rank, or minus the logarithm of the count: it gro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ FEWEST_WORDS = 50
 
 CLEARLY_REVERSED = 4.0
 """Standard errors by which frequent words must be longer than rare ones to doubt the order."""
+
+CLEARLY_TOGETHER = 4.0
+"""Standard errors by which counts must go with ranks to say at which count a rank is."""
 
 
 def rank_bins(n_words: float) -> Iterator[tuple[int, int]]:
@@ -155,7 +158,7 @@ class Rarity:
     basis: str
     """``"order"`` of the embedding, or ``"counts"``."""
     vocabulary: VocabularyMeans | None = None
-    """Mean vectors of the whole vocabulary by rank; only for ``"order"``."""
+    """Mean vectors of the whole vocabulary by rarity, if its order is that of frequency."""
 
 
 def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
@@ -184,6 +187,33 @@ def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
     dealt = np.stack([rng.permutation(order[0]) for _ in range(N_PERMUTATIONS)])
     strength = np.linalg.norm(order @ centred, axis=1)
     return bool(strength[0] > np.linalg.norm(dealt @ centred, axis=1).max())
+
+
+def in_counts(
+    vocabulary: VocabularyMeans, log_ranks: np.ndarray, rarity: np.ndarray
+) -> VocabularyMeans | None:
+    """Return the mean vectors of a vocabulary by counts; ``None`` if counts do not go with ranks.
+
+    Known entities have both a rank and a count, and a line through them tells the log rank to
+    expect at a count. So the bins of the vocabulary get the counts at which they are expected.
+
+    Examples
+    --------
+    >>> log_ranks = np.linspace(2, 8, 50)
+    >>> words = VocabularyMeans(np.array([2.0, 8.0]), np.eye(2), np.ones(2), n_words=3000)
+    >>> in_counts(words, log_ranks, log_ranks / 2 - 9).rarity
+    array([-8., -5.])
+    """
+    away, ranks_away = rarity - rarity.mean(), log_ranks - log_ranks.mean()
+    scale = float(np.linalg.norm(away)), float(np.linalg.norm(ranks_away))
+    if not min(scale) > 0:
+        return None
+    together = float(away @ ranks_away) / (scale[0] * scale[1])
+    if not together * np.sqrt(rarity.size) > CLEARLY_TOGETHER:
+        return None
+    slope = together * scale[1] / scale[0]
+    at = rarity.mean() + (vocabulary.rarity - log_ranks.mean()) / slope
+    return replace(vocabulary, rarity=at)
 
 
 def looks_reversed(rarity: np.ndarray, words: Sequence[str]) -> bool:

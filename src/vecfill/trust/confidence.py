@@ -23,6 +23,12 @@ ENOUGH_HIDDEN = 2000
 
 FEWEST_HIDDEN = 20
 
+MEASURES = ("centred_cosine", "cosine")
+"""Quantities that have a bound."""
+
+FEW_UNKNOWN = 10
+"""Unknown rows of which one still believes half of what raises their mean: it may be chance."""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Confidence:
@@ -165,8 +171,7 @@ def learn_confidence(
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
-    centred = _Bounded(hidden, "centred_cosine", level)
-    plain = _Bounded(hidden, "cosine", level)
+    centred, plain = (_Bounded(hidden, measure, level) for measure in MEASURES)
     values, lower_bound = centred.of(unknown_signals)
     return Confidence(
         np.clip(values, 0.0, 1.0),
@@ -180,11 +185,33 @@ def learn_confidence(
     )
 
 
+def excess_of(hidden: Hidden, unknown_signals: np.ndarray) -> tuple[float, float]:
+    """Return by how much signals alone would make unknown rows better than a hidden block.
+
+    Signals tell good rows from bad ones among rows that were imputed alike. But a block is imputed
+    from fewer known rows than the unknown ones are, and that alone moves signals: more rows agree,
+    or are nearer. Nothing says that rarer rows are better for it, so what signals say about the
+    unknown rows as a whole may lower their confidence, but not raise it. Of a few unknown rows a
+    part is believed, since they may be better by chance.
+    """
+    n_unknown = len(unknown_signals)
+    if hidden.rows.size < FEWEST_HIDDEN or not n_unknown:
+        return 0.0, 0.0
+    ranks, seen = (_ranks(each, hidden.signals) for each in (hidden.signals, unknown_signals))
+    excess = []
+    for measure in MEASURES:
+        truth = hidden.carried.of(measure)
+        raised = float(Ridge(alpha=1.0).fit(ranks, truth).predict(seen).mean() - truth.mean())
+        excess.append(max(raised, 0.0) * n_unknown / (n_unknown + FEW_UNKNOWN))
+    return excess[0], excess[1]
+
+
 class _Bounded:
     """Expectation and lower bound of one quantity, learnt on hidden rows."""
 
     def __init__(self, hidden: Hidden, measure: str, level: float) -> None:
         self.reference = hidden.signals
+        self.excess = hidden.excess[MEASURES.index(measure)]
         ranks = _ranks(hidden.signals, hidden.signals)
         truth = hidden.carried.of(measure)
         self.expected = _cross_fitted(ranks, truth, hidden.fold)
@@ -206,7 +233,7 @@ class _Bounded:
         """Return expectation and lower bound of new rows."""
         if not len(signals):
             return np.empty(0), np.empty(0)
-        values = self.model.predict(_ranks(signals, self.reference))
+        values = self.model.predict(_ranks(signals, self.reference)) - self.excess
         return values, np.clip(values - self.margin, -1.0, 1.0)
 
 

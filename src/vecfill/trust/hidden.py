@@ -34,6 +34,9 @@ class Hidden:
     scores: RowScores
     moved: RowScores | None = None
     """Scores with the cosines that the rows would have where the unknown rows lie, if known."""
+    excess: tuple[float, float] = (0.0, 0.0)
+    """What not to believe of the signals of unknown rows, for centred and plain cosine: by how much
+    they would make these rows better, on average, than the hidden ones."""
 
     @property
     def carried(self) -> RowScores:
@@ -49,14 +52,14 @@ class Region:
     """Mean and spread of vectors by rarity."""
     centre: np.ndarray
     """Mean of all known rows."""
-    offset: np.ndarray
-    """What the unknown rows have got for their rarity, the same for all."""
+    offset: np.ndarray | None
+    """What the unknown rows have got for their rarity; ``None`` if each has got its own."""
     length: float
     """Root mean square length of what was imputed for unknown rows, without their offset."""
-    hidden: tuple[float, float]
-    """Rarities between which the hidden rows lie."""
-    unknown: tuple[float, float]
-    """Rarities between which the unknown rows are taken to lie."""
+    hidden: np.ndarray
+    """Rarities of hidden rows, ascending: the ends, or quantiles."""
+    unknown: np.ndarray
+    """Rarities that the unknown rows are taken to have in their place."""
 
     def carried(self, rarity: np.ndarray) -> np.ndarray:
         """Return rarities of hidden rows as they would be among the unknown ones."""
@@ -139,7 +142,8 @@ def _carried(
     shrink = curve.spread_at(farther) / curve.spread_at(rarity)
     moved = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
     length = float(np.sqrt((rest**2).sum(axis=1).mean()))
-    found = region.offset + (region.length / length if length > 0 else 1.0) * rest
+    offset = curve.at(farther) if region.offset is None else region.offset
+    found = offset + (region.length / length if length > 0 else 1.0) * rest
     return replace(
         scores,
         centred_cosine=cosines(found - region.centre, moved - region.centre),

@@ -19,19 +19,23 @@ from vecfill.trust.choice import FEWEST_KNOWN
 from vecfill.trust.confidence import (
     ENOUGH_HIDDEN,
     Confidence,
+    excess_of,
     expected_of,
     learn_confidence,
     suspicious_rows,
 )
-from vecfill.trust.decision import BLOCK, CLEAR, Decision
+from vecfill.trust.decision import BLOCK, CLEAR, Decision, has_own
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.hidden import Hidden, Region, hide_and_impute
 from vecfill.trust.scores import RowScores
 from vecfill.trust.signals import SIGNALS, signals
 from vecfill.trust.source_strata import kinds_by_source
-from vecfill.trust.strata import Stratum, kinds_of, strata_of
+from vecfill.trust.strata import Stratum, kinds_by_count, kinds_of, strata_of
 
 N_FOLDS = 5
+
+QUANTILES = np.linspace(0.0, 1.0, 11)
+"""Of the rarities that hidden and unknown rows have, brought together."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,14 @@ def prove(
     n_folds = max(min(N_FOLDS, alignment.n_known), alignment.n_known // ENOUGH_HIDDEN)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
     hidden = {"random": _hidden(model, alignment, _for_random(decision.rule), folds)}
+    seen = _seen(model)
     if decision.proof == "rarest" or not decision.is_sure:
         assert alignment.rarity is not None
         rarity = alignment.rarity.values
         block = rarest_block(is_known, rarity, share=BLOCK)
         region = _region(model, decision, rarity, block)
-        hidden["rarest"] = _hidden(model, alignment, decision.rule, [block], region)
+        on_block = _hidden(model, alignment, decision.rule, [block], region)
+        hidden["rarest"] = replace(on_block, excess=excess_of(on_block, seen))
     speaks = decision.proof
     if (
         speaks == "rarest"
@@ -125,10 +131,6 @@ def prove(
         # Rare rows are like any others here, and more of those were hidden.
         speaks = "random"
     told = hidden[speaks]
-    rest = model.without_offsets()
-    seen = np.empty((0, len(SIGNALS)))
-    if rest.unknown.size:
-        seen = signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
     confidence = learn_confidence(told, seen, level=level, proof=speaks)
     other: Hidden | None = None
     if confidence is not None and not decision.is_sure:
@@ -142,7 +144,10 @@ def prove(
     if confidence is not None:
         by_name = kinds_of(alignment.domain.entities)
         is_covered = confidence.is_covered
-        for kinds in (by_name, *kinds_by_source(model)):
+        by_rarity: list[np.ndarray] = []
+        if alignment.rarity is not None and has_own(alignment.rarity.values, is_known):
+            by_rarity = kinds_by_count(alignment.rarity.values, told.rows)
+        for kinds in (by_name, *by_rarity, *kinds_by_source(model)):
             found = strata_of(kinds, is_known, told, is_covered)
             confidence = _cautious_by_kind(confidence, kinds[~is_known], kinds[told.rows], found)
             strata += found
@@ -156,6 +161,14 @@ def prove(
         suspicious=_suspicions(alignment, hidden["random"]),
         teachers=teachers,
     )
+
+
+def _seen(model: Model) -> np.ndarray:
+    """Return the signals of a model's unknown rows."""
+    rest = model.without_offsets()
+    if not rest.unknown.size:
+        return np.empty((0, len(SIGNALS)))
+    return signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
 
 
 def differs(one: Hidden, other: Hidden) -> bool:
@@ -181,22 +194,29 @@ def _for_random(rule: OffsetRule | None) -> OffsetRule | None:
 def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
     """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
 
-    They begin where the known rows end, span as much as the hidden ones, and cannot be rarer than
-    the last word. A curve through known rows says nothing reliable about rows that are rarer than
-    all of them.
+    With counts they have rarities of their own. Without, they begin where the known rows end, span
+    as much as the hidden ones, and cannot be rarer than the last word. A curve through known rows
+    says nothing reliable about rows that are rarer than all of them.
     """
     rule, offsets = decision.rule, model.offsets
     if rule is None or rule.curve is None or offsets is None:
         return None
     rest = model.embedding[model.rows.unknown] - offsets.unknown
     low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
+    if rule.uses_own:
+        hidden, unknown = (
+            np.quantile(each, QUANTILES) for each in (rarity[block.hidden], offsets.assumed)
+        )
+    else:
+        last = max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))
+        hidden, unknown = np.array([low, high]), np.array([high, last])
     return Region(
         curve=rule.curve,
         centre=model.known.mean(axis=0, dtype=np.float64),
-        offset=offsets.unknown[0],
+        offset=None if rule.uses_own else offsets.unknown[0],
         length=float(np.sqrt((rest**2).sum(axis=1).mean())),
-        hidden=(low, high),
-        unknown=(high, max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))),
+        hidden=hidden,
+        unknown=unknown,
     )
 
 

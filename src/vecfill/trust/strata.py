@@ -13,6 +13,9 @@ from vecfill.trust.hidden import Hidden
 FEWEST_PROVED = 30
 """Hidden rows of a kind below which its score proves nothing."""
 
+FEWEST_DIGITS = 100
+"""Count from which on it is told without decimals."""
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -80,6 +83,31 @@ def kind_of_name(name: str) -> str:
 def kinds_of(names: Sequence[str]) -> np.ndarray:
     """Return the kind of each name."""
     return np.array([kind_of_name(name) for name in names], dtype=object)
+
+
+def kinds_by_count(rarity: np.ndarray, hidden: np.ndarray) -> list[np.ndarray]:
+    """Return whether each row was counted more or less often than the middle hidden one.
+
+    `rarity` is minus the logarithm of a count; rows without one have no kind. There are no kinds
+    if too few rows were hidden to prove something about both.
+
+    Examples
+    --------
+    >>> counts = np.repeat([9, 2], 30)
+    >>> (kinds,) = kinds_by_count(-np.log(counts), np.arange(60))
+    >>> kinds[[0, 59]].tolist()
+    ['counts of 5.5 or more', 'counts below 5.5']
+    """
+    counts = np.exp(-rarity)
+    middle = float(np.median(counts[hidden]))
+    is_more = counts >= middle
+    n_more = int(is_more[hidden].sum())
+    if min(n_more, hidden.size - n_more) < FEWEST_PROVED:
+        return []
+    told = f"{middle:,.0f}" if middle >= FEWEST_DIGITS else f"{middle:.3g}"
+    kinds = np.where(is_more, f"counts of {told} or more", f"counts below {told}").astype(object)
+    kinds[np.isnan(rarity)] = None
+    return [kinds]
 
 
 def strata_of(
