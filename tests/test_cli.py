@@ -633,7 +633,11 @@ def test_every_console_block_of_the_pages_runs(world, page):
     assert blocks
     write_embedding(world.base, world.folder / "glove.txt", format="glove")
     write_embedding(world.base, world.folder / "vectors.bin")
+    write_embedding(world.base, world.folder / "glove-cities.bin")
     (world.folder / "towns.csv").rename(world.folder / "companies.csv")
+    cities = zip(world.towns, world.places, strict=True)
+    rows = [f"{town},{x},{y},{number}" for number, (town, (x, y, _)) in enumerate(cities)]
+    world.write("cities.csv", "\n".join(["name,latitude,longitude,population", *rows]) + "\n")
     for line in "\n".join(blocks).splitlines():
         if line.startswith("$ vecfill "):
             words = shlex.split(line.removeprefix("$ vecfill ").replace("NewCo", "town50"), True)

@@ -289,7 +289,9 @@ class Result:
         for number, source in enumerate(self.sources):
             lines.append(f"  {'' if number else 'sources':10}  {source}")
         if self.decision.rule is not None:
-            lines.append("  offset      of rare entities, taken out and put back")
+            lines.append(
+                "  offset      new vectors are moved to where rare entities lie"
+            )
         if self.heldout is not None:
             means = self.heldout.means()
             lines.append(
@@ -298,7 +300,7 @@ class Result:
             )
         if self.heldout is not None and self.norm_factors is None:
             ratio = float(np.median(self.heldout.norm_ratio))
-            lines.append(f"  lengths     {ratio:.2f} of the true ones, for those hidden entities")
+            lines.append(f"  lengths     hidden entities: {ratio:.2f} of their true length")
         if self.confidence is not None and len(self.embedding):
             low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
             lines.append(f"  confidence  {middle:.2f} (half of them {low:.2f} to {high:.2f})")

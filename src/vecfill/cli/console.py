@@ -61,7 +61,9 @@ def notes(said: Iterable[str], most: int | None = None) -> None:
     for each in every[:most]:
         note(f"note: {each}")
     if most is not None and len(every) > most:
-        note(f"note: {len(every) - most} more notes are in the manifest, --json and --report.")
+        more = len(every) - most
+        are = "note is" if more == 1 else "notes are"
+        note(f"note: {more} more {are} in the manifest, --json and --report.")
 
 
 def told(message: str) -> str:

@@ -158,7 +158,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_known} known, {self.n_unknown} unknown, "
+            f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
             + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
             f"{'method':14}{'centred cos':>12}{'MRR':>8}{'hits@10':>9}{'cosine':>8}{'norm':>7}",
         ]

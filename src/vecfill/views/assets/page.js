@@ -51,7 +51,7 @@
     byId("headline").textContent = data.verdict.headline;
     byId("verdict").textContent = data.verdict.text;
     byId("verdict").classList.add(data.verdict.kind);
-    byId("numbers").textContent = total ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known by ${data.setting_text}.` : "";
+    byId("numbers").textContent = total ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known ones, ${data.setting_short}.` : "";
     const tile = (label, value, main) => byId("tiles").append(el("div", { class: main ? "main" : undefined }, [el("dt", { text: label }), el("dd", { text: value })]));
     const auto = data.heldout && data.heldout.methods.find((each) => each.name === "auto");
     const centred = auto ? auto.centred_cosine[0] : data.means && data.means.centred_cosine;
