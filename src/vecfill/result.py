@@ -289,9 +289,7 @@ class Result:
         for number, source in enumerate(self.sources):
             lines.append(f"  {'' if number else 'sources':10}  {source}")
         if self.decision.rule is not None:
-            lines.append(
-                "  offset      new vectors are moved to where rare entities lie"
-            )
+            lines.append("  offset      new vectors are moved to where rare entities lie")
         if self.heldout is not None:
             means = self.heldout.means()
             lines.append(
