@@ -583,6 +583,23 @@ def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
     assert b"45 of 60 entities" in text
 
 
+def test_messages_to_a_terminal_are_broken_between_words(world):
+    seen, shown = pty.openpty()
+    words = [*IMPUTE[:3], "-o", "new.vec", "--ignore", "population-of-the-town"]
+    env = {**os.environ, "TERM": "dumb", "COLUMNS": "40"}
+    done = subprocess.run(
+        [sys.executable, "-m", "vecfill", *words], cwd=world.folder, stderr=shown, env=env,
+        stdout=subprocess.PIPE, check=False, timeout=60,
+    )  # fmt: skip
+    os.close(shown)
+    lines = os.read(seen, 4096).decode().splitlines()
+    os.close(seen)
+    assert done.returncode == 2
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 40
+    assert any("'population-of-the-town'" in line for line in lines)
+
+
 def test_a_terminal_sees_progress_and_a_pipe_does_not(world):
     seen, shown = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}

@@ -141,7 +141,7 @@ def test_a_table_of_vectors_can_be_evaluated_too(world):
     ("words", "said"),
     [
         (("imput",), "Did you mean 'impute'?"),
-        ((*IMPUTE, "--standardise"), "--standardize"),
+        ((*IMPUTE, "--standardise"), "Did you mean '--standardize'?"),
         ((*IMPUTE, "--key", "nme"), "Did you mean 'name'?"),
         ((*IMPUTE, "--ignore", "X"), "Did you mean 'x'?"),
         (("impute", "towns.csv", "base.vec", "-o", "new.vec"), "did you swap EMBEDDING and TABLE?"),

@@ -35,7 +35,7 @@ def read_embedding(
     path
         A file of any format in `vecfill.io.FORMAT_NAMES`, also inside gzip or zip.
     words
-        The words to read; they come in this order, those not in the file are left out.
+        The words to read. The result has this order; words that are not in the file are left out.
     format
         A name from `vecfill.io.FORMAT_NAMES`. By default the format is detected.
     member
