@@ -557,6 +557,21 @@ def test_of_two_runs_at_once_one_wins_whole(world):
     assert not any(name.endswith(".tmp") for name in world.names())
 
 
+def everything_on(terminal: int) -> bytes:
+    """Return what was written to a terminal that nobody writes to any more, and close it."""
+    text = b""
+    while True:
+        try:
+            block = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        text += block
+    os.close(terminal)
+    return text
+
+
 def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
     world.write("b\u00e4se.vec", (world.folder / "base.vec").read_bytes())
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "40", "LANG": "C", "LC_ALL": "C"}
@@ -568,16 +583,7 @@ def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
         env={**os.environ, **plain, **ascii_only}, check=False, timeout=60,
     )  # fmt: skip
     os.close(err_seen)
-    text = b""
-    while True:
-        try:
-            block = os.read(seen, 4096)
-        except OSError:
-            break
-        if not block:
-            break
-        text += block
-    os.close(seen)
+    text = everything_on(seen)
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout + text
     assert b"45 of 60 entities" in text
@@ -592,8 +598,7 @@ def test_messages_to_a_terminal_are_broken_between_words(world):
         stdout=subprocess.PIPE, check=False, timeout=60,
     )  # fmt: skip
     os.close(shown)
-    lines = os.read(seen, 4096).decode().splitlines()
-    os.close(seen)
+    lines = everything_on(seen).decode().splitlines()
     assert done.returncode == 2
     assert len(lines) > 1
     assert max(map(len, lines)) <= 40
