@@ -308,7 +308,8 @@ class Result:
             facts.append(("confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
         shown = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
         if shown:
-            facts.append(("entities", shown[:80] + (", ..." if n_new > _N_SHOWN else "")))
+            more = ", ..." if n_new > _N_SHOWN else ""
+            facts.append(("entities", shown[:80].rstrip(", ") + more))
         if n_out := len(self.abstained):
             facts.append(("left out", f"{n_out:,} entities, because of low confidence"))
         return facts
