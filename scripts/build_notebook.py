@@ -1,6 +1,6 @@
 """Rebuild `examples/cities.ipynb`, executed: ``python scripts/build_notebook.py``.
 
-Needs ``pip install nbconvert ipykernel matplotlib``.
+Needs ``pip install nbconvert ipykernel matplotlib pandas``.
 """
 
 from __future__ import annotations

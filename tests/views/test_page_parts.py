@@ -413,7 +413,9 @@ def test_the_first_lines_say_the_method_in_short(fused, open_page, tmp_path):
 
 def test_whole_numbers_of_the_table_are_shown_to_the_last_digit(cities, open_page, tmp_path):
     people = dict.fromkeys(cities[0].embedding.words, 1_008_106)
-    write_report(cities[0], tmp_path / "page.html", columns={"people": people})
+    since = dict.fromkeys(people, 1874)
+    write_report(cities[0], tmp_path / "page.html", columns={"people": people, "since": since})
     shown = open_page(tmp_path / "page.html")
     wait_for_rows(shown, 20)
     assert "1,008,106" in shown.inner_text("#table")
+    assert "1874" in shown.inner_text("#table")

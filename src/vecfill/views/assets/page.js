@@ -321,7 +321,7 @@
     const card = byId("facts");
     const pairs = [
       ["Method", data.setting_text], ["Table", data.domain], ["Dimensions", String(data.n_dims)],
-      ["Residual of the linear system", data.residual.toExponential(1)],
+      ["Residual of the linear system", data.residual.toExponential(1).replace("0.0e+0", "0")],
     ];
     card.append(el("dl", { class: "facts" }, pairs.flatMap(([label, value]) => [el("dt", { text: label }), el("dd", { text: value })])));
     card.append(el("details", {}, [el("summary", { text: "Method with exact values" }), el("p", { text: data.setting_exact }), el("pre", { text: JSON.stringify(data.setting, null, 2) })]));
