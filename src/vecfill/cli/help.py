@@ -45,7 +45,7 @@ class GroupedCommand(TyperCommand):
             if not near:
                 raise
             name = getattr(error, "option_name", "")
-            ctx.fail(f"No such option {name!r}. Did you mean {near[0]!r}?")
+            return ctx.fail(f"No such option {name!r}. Did you mean {near[0]!r}?")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then each group of options."""
