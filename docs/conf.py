@@ -37,6 +37,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 # Excerpts in search results are fetched, which a browser refuses to do from disk.
 html_show_search_summary = False
 # Nothing is fetched: the site works from disk, on a train, and behind a firewall.

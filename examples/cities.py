@@ -23,8 +23,9 @@ from vecfill.io.tables import read_table
 from vecfill.sample import CITIES, VECTORS
 
 WEST, EAST, SOUTH, NORTH = -12.0, 45.0, 34.0, 72.0
-OPTIONS = {"key": "name", "standardize": True, "ignore": ("population",)}
-"""Population is left out: with it, distant cities would be neighbours because both are large."""
+OPTIONS = {"key": "name", "standardize": True, "ignore": ("population",), "names": "off"}
+"""Population is left out: with it, distant cities would be neighbours because both are large. Names
+are not used as a source either, so that the example is about location only."""
 OTHER_WORDS = ("Archway", "Constantine", "Latina", "Mar\u2019ino", "Salé", "Van")
 """Suspicious cities whose name is also another word. A person picked these from the list."""
 
@@ -36,10 +37,11 @@ def main(out: Path) -> None:
     print(f"1. The table has {cities.num_rows} cities. The GloVe file has {len(glove):,} words.")
 
     print("2. Does location predict the vectors? Hide known cities and impute them:")
-    evaluation = vf.evaluate(cities, glove, folds=2, **OPTIONS)
+    evaluation = vf.evaluate(cities, glove, folds=2, candidates="classic", **OPTIONS)
     print(indented(evaluation))
 
-    result = vf.impute(cities, glove, method=evaluation.decision, **OPTIONS)
+    # The setting alone, without the offset of rare entities: the cities to correct are not rare.
+    result = vf.impute(cities, glove, method=evaluation.chosen, **OPTIONS)
     print(f"3. {len(result.embedding)} cities imputed from {len(result.known)} known ones.")
     print("   Known cities whose vectors contradict their neighbours:")
     print(f"   {', '.join(each.entity for each in result.suspicious)}")
@@ -49,7 +51,7 @@ def main(out: Path) -> None:
 
     print("4. Impute again without those, and write a file:")
     done = vf.enrich(
-        VECTORS, cities, out / "enriched.bin", method=evaluation.decision, exclude=wrong,
+        VECTORS, cities, out / "enriched.bin", method=evaluation.chosen, exclude=wrong,
         overwrite=True, **OPTIONS,
     )  # fmt: skip
     proof = verify(VECTORS, done.output)

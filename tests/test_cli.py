@@ -557,6 +557,21 @@ def test_of_two_runs_at_once_one_wins_whole(world):
     assert not any(name.endswith(".tmp") for name in world.names())
 
 
+def everything_on(terminal: int) -> bytes:
+    """Return what was written to a terminal that nobody writes to any more, and close it."""
+    text = b""
+    while True:
+        try:
+            block = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        text += block
+    os.close(terminal)
+    return text
+
+
 def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
     world.write("b\u00e4se.vec", (world.folder / "base.vec").read_bytes())
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "40", "LANG": "C", "LC_ALL": "C"}
@@ -568,19 +583,26 @@ def test_a_narrow_dumb_and_colourless_terminal_shows_plain_text(world):
         env={**os.environ, **plain, **ascii_only}, check=False, timeout=60,
     )  # fmt: skip
     os.close(err_seen)
-    text = b""
-    while True:
-        try:
-            block = os.read(seen, 4096)
-        except OSError:
-            break
-        if not block:
-            break
-        text += block
-    os.close(seen)
+    text = everything_on(seen)
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout + text
     assert b"45 of 60 entities" in text
+
+
+def test_messages_to_a_terminal_are_broken_between_words(world):
+    seen, shown = pty.openpty()
+    words = [*IMPUTE[:3], "-o", "new.vec", "--ignore", "population-of-the-town"]
+    env = {**os.environ, "TERM": "dumb", "COLUMNS": "40"}
+    done = subprocess.run(
+        [sys.executable, "-m", "vecfill", *words], cwd=world.folder, stderr=shown, env=env,
+        stdout=subprocess.PIPE, check=False, timeout=60,
+    )  # fmt: skip
+    os.close(shown)
+    lines = everything_on(seen).decode().splitlines()
+    assert done.returncode == 2
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 40
+    assert any("'population-of-the-town'" in line for line in lines)
 
 
 def test_a_terminal_sees_progress_and_a_pipe_does_not(world):
@@ -633,7 +655,11 @@ def test_every_console_block_of_the_pages_runs(world, page):
     assert blocks
     write_embedding(world.base, world.folder / "glove.txt", format="glove")
     write_embedding(world.base, world.folder / "vectors.bin")
+    write_embedding(world.base, world.folder / "glove-cities.bin")
     (world.folder / "towns.csv").rename(world.folder / "companies.csv")
+    cities = zip(world.towns, world.places, strict=True)
+    rows = [f"{town},{x},{y},{number}" for number, (town, (x, y, _)) in enumerate(cities)]
+    world.write("cities.csv", "\n".join(["name,latitude,longitude,population", *rows]) + "\n")
     for line in "\n".join(blocks).splitlines():
         if line.startswith("$ vecfill "):
             words = shlex.split(line.removeprefix("$ vecfill ").replace("NewCo", "town50"), True)

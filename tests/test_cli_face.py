@@ -141,7 +141,7 @@ def test_a_table_of_vectors_can_be_evaluated_too(world):
     ("words", "said"),
     [
         (("imput",), "Did you mean 'impute'?"),
-        ((*IMPUTE, "--standardise"), "--standardize"),
+        ((*IMPUTE, "--standardise"), "Did you mean '--standardize'?"),
         ((*IMPUTE, "--key", "nme"), "Did you mean 'name'?"),
         ((*IMPUTE, "--ignore", "X"), "Did you mean 'x'?"),
         (("impute", "towns.csv", "base.vec", "-o", "new.vec"), "did you swap EMBEDDING and TABLE?"),
@@ -153,15 +153,26 @@ def test_misspelt_words_are_answered_with_the_nearest(world, words, said):
 
 
 def test_a_long_list_of_notes_is_cut_but_not_in_the_manifest(world):
-    names = [f"{town.upper()} " if number % 2 else town for number, town in enumerate(world.towns)]
-    names += [f"Town{number}" for number in range(10)]
-    world.write_table("many.csv", [each.strip() for each in names], [*world.places, *world.places])
-    status, _, err = world.run("impute", "base.vec", "many.csv", "-o", "new.vec", "--force")
+    lines = ["entity,word", *(f"town{number},no-word-{number}" for number in range(45, 55))]
+    world.write("aliases.csv", "\n".join(lines) + "\n")
+    command = ("impute", "base.vec", "towns.csv", "-o", "new.vec", "--aliases", "aliases.csv")
+    status, _, err = world.run(*command)
     assert status == 0, err
-    assert err.count("note: ") <= 7
-    if "more notes" in err:
-        about = json.loads((world.folder / "new.vec.manifest.json").read_text())
-        assert len(about["notes"]) > 6
+    about = json.loads((world.folder / "new.vec.manifest.json").read_text())
+    assert len(about["notes"]) >= 10
+    assert err.count("note: ") == 7
+    assert f"note: {len(about['notes']) - 6} more notes are in the manifest" in err
+
+
+def test_many_words_with_several_entities_share_one_note(world):
+    doubled = [f"Town{number}" for number in range(10)]
+    world.write_table("many.csv", [*world.towns, *doubled], [*world.places, *world.places])
+    found = world.json("match", "base.vec", "many.csv")
+    said = [note for note in found["notes"] if "more than one entity" in note]
+    assert said == [
+        "10 words were matched by more than one entity: 'town0' (town0, Town0), "
+        "'town1' (town1, Town1), 'town2' (town2, Town2) and 7 more."
+    ]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
+
+import vecfill
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -61,6 +66,13 @@ def test_every_picture_of_the_docs_is_shown_on_a_page():
     assert pictures <= shown
 
 
+def test_the_api_pages_describe_every_public_name():
+    text = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
+    described = set(re.findall(r":: vecfill\.(\w+)$", text, re.M)) | set(dir(vecfill.errors))
+    modules = {name for name in vecfill.__all__ if isinstance(getattr(vecfill, name), ModuleType)}
+    assert set(vecfill.__all__) - modules - described == set()
+
+
 def only_assertions(path: Path) -> list[str]:
     """Return the examples of a page that print nothing but True or False."""
     examples = doctest.DocTestParser().get_examples(path.read_text(encoding="utf-8"))
@@ -78,3 +90,17 @@ def test_an_example_that_prints_only_true_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(">>> 2 > 1\nTrue\n>>> 1 + 1\n2\n>>> True, 3\n(True, 3)\n")
     assert only_assertions(page) == ["2 > 1\n"]
+
+
+def undescribed(function: FunctionType) -> list[str]:
+    """Return the arguments of a function that its docstring does not describe."""
+    text = (inspect.getdoc(function) or "").partition("\nExamples\n---")[0]
+    described = re.findall(r"^([a-z_0-9, ]+)(?:=.*)?$\n    ", text, re.M)
+    names = {name for line in described for name in line.split(", ")}
+    return [each for each in inspect.signature(function).parameters if each not in names]
+
+
+@pytest.mark.parametrize("name", [*vecfill.__all__, "io.verify", "io.append_rows"])
+def test_public_functions_describe_every_argument(name):
+    found = attrgetter(name)(vecfill)
+    assert not isinstance(found, FunctionType) or undescribed(found) == []

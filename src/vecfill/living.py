@@ -372,8 +372,17 @@ def load(
     """Return the model in a file that `Result.save` or `LivingModel.save` wrote.
 
     The file is opened by memory map. Its header is checked at once, and each array before it is
-    used for the first time: a damaged file is refused by place and reason. With `check`, all of it
-    is checked now. Nothing in the file is executed.
+    used for the first time: a damaged file is refused, and the error says where and why. Nothing in
+    the file is executed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    check
+        Whether to check the whole file now.
+    n_jobs
+        Number of threads. By default all cores; the result is the same.
 
     Examples
     --------

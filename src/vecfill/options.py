@@ -147,10 +147,17 @@ def _with_options(text: str, kinds: Collection[type[Request]]) -> str:
         for each in fields(kind):
             lines += [
                 f"    {each.name}={each.default!r}",
-                f"        {each.metadata['option'].what}",
+                f"        {_in_python(each.metadata['option'].what)}",
             ]
     head, mark, examples = text.partition("    Examples\n")
     return f"{head}{chr(10).join(lines)}\n\n{mark}{examples}"
+
+
+def _in_python(about: str) -> str:
+    """Return help as Python's documentation says it: TABLE is a word of the shell."""
+    for word in ("EMBEDDING", "TABLE", "OUTPUT"):
+        about = about.replace(word, f"the {word.lower()}")
+    return about
 
 
 def _unknown_option(name: str, where: str, known: Collection[str]) -> str:

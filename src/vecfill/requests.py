@@ -115,7 +115,7 @@ class Reading(Request):
         panel="Names",
     )
     min_count: float | None = option(
-        None, "Treat entities with a lower count than this as unknown. Needs counts.",
+        None, "Treat entities with a lower count than this as unknown. Needs counts=.",
         type=float, low=0.0, metavar="N", panel="Names",
     )  # fmt: skip
     from_rank: int | None = option(
@@ -201,7 +201,9 @@ class Method(Request):
     method: Any = option(
         None,
         "auto (the default) chooses the method that restores hidden known rows best; paper is "
-        "exactly the method of the paper.",
+        "exactly the method of the paper. In Python, this can also be a predictor such as "
+        "vecfill.LatentSemantic, or the decision of an evaluation of the same table and "
+        "embedding, which saves the time of choosing again.",
         choices=("auto", "paper"),
     )
     preparation: str | None = option(
@@ -317,7 +319,7 @@ class Replacement(Request):
     )  # fmt: skip
     blend: float | None = option(
         None, "Replace a row by count/(count+K) of the old and K/(count+K) of the new vector. "
-        "Needs counts.", type=float, low=0.0, metavar="K",
+        "Needs counts=.", type=float, low=0.0, metavar="K",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -341,7 +343,7 @@ class Scale(Request):
     engine: Any = option(
         None, "Run the job in pieces: in this process, in a pool of processes, or on Dask. "
         "EMBEDDING and TABLE are Parquet files or folders of parts, OUTPUT is a "
-        "folder. Needs work.",
+        "folder. Needs work=.",
         choices=("serial", "processes", "dask"),
     )  # fmt: skip
     work: Any = option(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from importlib import import_module
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _N_SHOWN = 5
+_IN_TABLES = ("sources", "", "entities")
 _HIDDEN = {"random": "hidden entities", "rarest": "the rarest known entities, hidden"}
 
 
@@ -283,41 +285,40 @@ class Result:
         return self.to_arrow().to_pandas().set_index("entity")
 
     def __repr__(self) -> str:
-        lines = [
-            f"Result: {len(self.embedding):,} entities imputed from {len(self.known):,} known ones",
-            f"  method      {self.predictor.in_words()}",
-        ]
-        for number, source in enumerate(self.sources):
-            lines.append(f"  {'' if number else 'sources':10}  {source}")
+        wrap = partial(fill, width=100, subsequent_indent=" " * 14, break_on_hyphens=False)
+        title, *facts = self._facts()
+        return "\n".join([title[1], *(wrap(f"  {label:10}  {text}") for label, text in facts)])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what a summary says, as labels and texts; the first is its title."""
+        n_new, n_known = len(self.embedding), len(self.known)
+        facts = [("", f"Result: {n_new:,} entities imputed from {n_known:,} known ones")]
+        facts.append(("method", self.predictor.in_words()))
+        facts += [("" if at else "sources", str(each)) for at, each in enumerate(self.sources)]
         if self.decision.rule is not None:
-            lines.append("  offset      of rare entities, taken out and put back")
+            facts.append(("offset", "new vectors are moved to where rare entities lie"))
         if self.heldout is not None:
-            means = self.heldout.means()
-            lines.append(
-                f"  proof       {_HIDDEN[self.proof.speaks]}: centred cosine "
-                f"{means['centred_cosine']:.2f}, {means['hits_at_10']:.0%} among the ten nearest"
-            )
+            means, hidden = self.heldout.means(), _HIDDEN[self.proof.speaks]
+            found = f"{hidden}: centred cosine {means['centred_cosine']:.2f}"
+            facts.append(("proof", f"{found}, {means['hits_at_10']:.0%} among the ten nearest"))
         if self.heldout is not None and self.norm_factors is None:
             ratio = float(np.median(self.heldout.norm_ratio))
-            lines.append(f"  lengths     {ratio:.2f} of the true ones, for those hidden entities")
-        if self.confidence is not None and len(self.embedding):
+            facts.append(("lengths", f"hidden entities: {ratio:.2f} of their true length"))
+        if self.confidence is not None and n_new:
             low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
-            lines.append(f"  confidence  {middle:.2f} (half of them {low:.2f} to {high:.2f})")
+            facts.append(("confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
         shown = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
         if shown:
-            more = ", ..." if len(self.embedding) > _N_SHOWN else ""
-            lines.append(f"  entities    {shown[:80]}{more}")
-        if self.abstained:
-            lines.append(
-                f"  left out    {len(self.abstained):,} entities, because of low confidence"
-            )
-        return "\n".join(lines)
+            more = ", ..." if n_new > _N_SHOWN else ""
+            facts.append(("entities", shown[:80].rstrip(", ") + more))
+        if n_out := len(self.abstained):
+            facts.append(("left out", f"{n_out:,} entities, because of low confidence"))
+        return facts
 
     def _repr_html_(self) -> str:
-        title, *lines = repr(self).splitlines()
-        pairs = [(line[2:14].strip(), line[14:]) for line in lines if line[2:14].strip()]
-        shown = [pair for pair in pairs if pair[0] not in ("sources", "entities")]
-        parts = [f"<p><strong>{escape(title)}</strong></p>", html_facts(shown)]
+        title, *facts = self._facts()
+        shown = [each for each in facts if each[0] not in _IN_TABLES]
+        parts = [f"<p><strong>{escape(title[1])}</strong></p>", html_facts(shown)]
         if self.sources:
             parts.append(self.sources._repr_html_())
         if len(self.embedding):

@@ -48,20 +48,26 @@ def impute(
 ) -> Result:
     """Return vectors for the entities of a table that an embedding lacks.
 
-    `table` describes the entities: a pandas, polars or Arrow table keyed by entity, a file, an edge
-    list, or anything else that `vecfill.inputs.domain.as_domain` takes. Several descriptions are
-    passed as a mapping from name to source, or as a list: they are weighed on hidden entities, and
-    an entity may be missing from any of them. `embedding` is an `Embedding`, the path of a file of
-    vectors, a gensim `KeyedVectors`, a spaCy pipeline, a pair of words and an array or torch layer,
-    a mapping from word to vector, or a table. Without it, the table has a column of vectors
-    (`vector`), and `Result.to_table` fills those that are null. `method` is ``"auto"``, which hides
-    known entities and takes the method that restores them best; ``"paper"``, exactly the method of
-    the paper; a predictor such as `vecfill.LatentSemantic`; or the `decision` of an evaluation of
-    the same table and embedding, which saves deciding again.
-    `matches` says which entity is which word, instead of matching names here. `n_jobs` is the
-    number of threads; the result is the same bits for any number.
+    If the table carries no signal about the embedding, `NoSignalError` is raised unless `force`.
 
-    When the table carries no signal about the embedding, `NoSignalError` is raised unless `force`.
+    Parameters
+    ----------
+    table
+        What describes the entities: a pandas, polars or Arrow table keyed by entity, a file, an
+        edge list, or anything else that `vecfill.as_domain` takes. Pass several
+        descriptions as a mapping from name to source, or as a list. They are weighted by how well
+        they predict hidden entities, and an entity may be missing from any of them.
+    embedding
+        An `Embedding`, the path of a file of vectors, a gensim `KeyedVectors`, a spaCy pipeline, a
+        pair of words and an array or torch layer, a mapping from word to vector, or a table.
+        Without it, the table has a column of vectors (`vector`), and `Result.to_table` fills those
+        that are null.
+    matches
+        Which word each entity is matched to. By default names are matched here.
+    n_jobs
+        Number of threads. By default all cores; the result is the same.
+    progress
+        What to call as the work goes on, for example `vecfill.ProgressBar()`.
 
     Examples
     --------
@@ -242,10 +248,22 @@ def evaluate(
 ) -> Evaluation:
     """Compare `auto`, the paper's method and every rival on hidden known entities.
 
-    `table` and `embedding` are what `vecfill.impute` takes. Known entities are hidden in `folds`
-    parts, one after the other; with ``hide="rarest"`` the rarest fifth and the rarest two fifths
-    are hidden instead, which is nearer to what unknown entities are. Each rival has its preparation
-    and its parameters chosen on the entities that are left, as `auto` has.
+    Known entities are hidden, imputed from the rest, and compared with their true vectors. Each
+    rival has its preparation and its parameters chosen without the hidden entities, as `auto` has.
+
+    Parameters
+    ----------
+    table, embedding
+        As in `vecfill.impute`.
+    folds
+        Number of parts in which the known entities are hidden, one part after the other.
+    hide
+        ``"random"`` parts, or ``"rarest"``: the rarest fifth and the rarest two fifths of the known
+        entities, which are more like the unknown ones.
+    goal, candidates, seed
+        How `auto` chooses, as in `vecfill.impute`.
+    matches, n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import pytest
 from vecfill import Embedding, InputError, evaluate, impute
 from vecfill.views.map_data import Groups
 from vecfill.views.page_data import page_data
-from vecfill.views.report import write_report
+from vecfill.views.report import page, write_report
 
 from .test_report import data_of, report, wait_for_rows  # noqa: F401 - report is a fixture
 
@@ -26,6 +26,19 @@ POINT = """(row) => {
   return [box.left + left + unit * data.imputed[at + 1],
           box.top + low - unit * data.imputed[at + 2]];
 }"""
+
+
+COUNT_LINES = """() => new Promise((done) => {
+  const pen = CanvasRenderingContext2D.prototype, line = pen.lineTo;
+  let count = 0;
+  pen.lineTo = function (x, y) { count += 1; return line.call(this, x, y); };
+  document.getElementById('theme').click();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const coast = JSON.parse(document.getElementById('data').textContent).map.coast;
+    done(count - coast.reduce((sum, ring) => sum + ring.length / 2 - 1, 0));
+  }));
+})"""
+"""Draws the map again and counts the lines on it that are no coast."""
 
 
 @pytest.fixture(scope="module")
@@ -373,3 +386,36 @@ def test_an_evaluation_of_the_rarest_says_so(open_page, tmp_path):
     shown = open_page(tmp_path / "report.html")
     shown.locator("#comparison summary").click()
     assert "the rarest ones" in shown.inner_text("#comparison")
+
+
+def test_only_contributors_that_matter_are_joined_by_lines(earth, open_page, tmp_path):
+    """A share of a tenth of the largest is drawn, a smaller one is not."""
+    row = data_of(earth)["telling"]
+    drawn = []
+    for shares in ([300, 100, 90], [300, 31, 29], [300, 29, 28]):
+        data = data_of(earth)
+        data["entities"]["shares"][row] = shares
+        data["entities"]["contributors"][row] = [*data["entities"]["contributors"][row][:1], 1, 2]
+        path = tmp_path / f"{shares[1]}.html"
+        path.write_text(page(data), encoding="utf-8")
+        shown = open_page(path)
+        shown.wait_for_selector("#shares")
+        drawn.append(shown.evaluate(COUNT_LINES))
+    assert drawn == [3, 2, 1]
+
+
+def test_the_first_lines_say_the_method_in_short(fused, open_page, tmp_path):
+    write_report(fused, tmp_path / "page.html")
+    said = open_page(tmp_path / "page.html").inner_text("#numbers")
+    assert len(said) < 120
+    assert "known ones, by " in said
+
+
+def test_whole_numbers_of_the_table_are_shown_to_the_last_digit(cities, open_page, tmp_path):
+    people = dict.fromkeys(cities[0].embedding.words, 1_008_106)
+    since = dict.fromkeys(people, 1874)
+    write_report(cities[0], tmp_path / "page.html", columns={"people": people, "since": since})
+    shown = open_page(tmp_path / "page.html")
+    wait_for_rows(shown, 20)
+    assert "1,008,106" in shown.inner_text("#table")
+    assert "1874" in shown.inner_text("#table")

@@ -170,10 +170,10 @@ def _status_of(error: Exception) -> int:
 
 
 def _say(message: str) -> None:
-    from vecfill.cli.console import plain
+    from vecfill.cli.console import plain, wrapped
 
     with contextlib.suppress(OSError, ValueError):
-        print(f"vecfill: {plain(message)}", file=sys.stderr, flush=True)
+        print(wrapped(f"vecfill: {plain(message)}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

@@ -8,8 +8,9 @@ import os
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,32 @@ def out(text: str) -> None:
 
 def note(text: str) -> None:
     """Print a message."""
-    print(plain(text), file=sys.stderr)
+    print(wrapped(plain(text), sys.stderr), file=sys.stderr)
+
+
+def wrapped(text: str, stream: Any) -> str:
+    """Return text in lines that fit a terminal, broken between words; as it is for a file.
+
+    Examples
+    --------
+    >>> wrapped("note: one line", io.StringIO())
+    'note: one line'
+    """
+    from vecfill.cli.help import WIDEST
+
+    if not bool(getattr(stream, "isatty", bool)()):
+        return text
+    seen = (80, 24)
+    with suppress(OSError, ValueError):
+        seen = os.get_terminal_size(stream.fileno())
+    columns = shutil.get_terminal_size(seen).columns
+    wrap = textwrap.TextWrapper(
+        max(20, min(WIDEST, columns)),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrap.fill(line) for line in text.split("\n"))
 
 
 def notes(said: Iterable[str], most: int | None = None) -> None:
@@ -61,7 +87,9 @@ def notes(said: Iterable[str], most: int | None = None) -> None:
     for each in every[:most]:
         note(f"note: {each}")
     if most is not None and len(every) > most:
-        note(f"note: {len(every) - most} more notes are in the manifest, --json and --report.")
+        more = len(every) - most
+        are = "note is" if more == 1 else "notes are"
+        note(f"note: {more} more {are} in the manifest, --json and --report.")
 
 
 def told(message: str) -> str:

@@ -21,7 +21,7 @@ def convert(
             "--from",
             rich_help_panel="Input",
             metavar="FORMAT",
-            help=f"Format of IN. By default detected. One of {options.FORMATS}.",
+            help=f"Format of IN. By default it is detected. One of {options.FORMATS}.",
         ),
     ] = None,
     target_format: Annotated[

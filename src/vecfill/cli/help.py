@@ -36,6 +36,17 @@ class GroupedCommand(TyperCommand):
         pieces = [re.sub(r"^\{(.*)\}$", r"\1", each) for each in self.collect_usage_pieces(ctx)]
         formatter.write_usage(ctx.command_path, " ".join(pieces))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a shell; a misspelt option is answered as a misspelt command is."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            near = getattr(error, "possibilities", None)
+            if not near:
+                raise
+            name = getattr(error, "option_name", "")
+            return ctx.fail(f"No such option {name!r}. Did you mean {near[0]!r}?")
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then each group of options."""
         arguments, groups = [], {panel: [] for panel in PANELS}

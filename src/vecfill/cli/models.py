@@ -36,24 +36,37 @@ def add(
     ],
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File of vectors to write; - is standard output.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            rich_help_panel="Output",
+            help="File of vectors to write; - is standard output.",
+        ),
     ],
     append_to: Annotated[
         Path | None,
         typer.Option(
             "--append-to",
+            rich_help_panel="Output",
             metavar="ENRICHED",
             help="Write ENRICHED, byte for byte, followed by the new rows.",
         ),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="COLUMN", help="Column that names the entities."),
+        typer.Option(
+            "--key",
+            rich_help_panel="Input",
+            metavar="COLUMN",
+            help="Column that names the entities.",
+        ),
     ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
             "--save",
+            rich_help_panel="Output",
             metavar="FILE",
             help="Keep the new entities in the model and write the model to this file.",
         ),

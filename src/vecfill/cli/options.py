@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from vecfill.cli.wording import in_shell_words
 from vecfill.io.codecs import FORMAT_NAMES
 from vecfill.requests import Described, Request
 
@@ -51,7 +52,7 @@ FormatOption = Annotated[
         "--format",
         rich_help_panel="Input",
         metavar="FORMAT",
-        help="Format of the files. By default detected.",
+        help="Format of the files. By default it is detected.",
     ),
 ]
 MemberOption = Annotated[
@@ -170,7 +171,7 @@ def _parameter(name: str, default: Any, option: Described, panel: str) -> inspec
         value, default = list[value], None
     if default is None:
         value = value | None
-    about, _, _ = option.what.partition(" In Python")
+    about = in_shell_words(option.what.partition(" In Python")[0])
     annotation = Annotated[value, typer.Option(flag, help=about, **details)]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

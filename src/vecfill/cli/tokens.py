@@ -169,7 +169,8 @@ def _summary(found: TokenImputation, done: AddedTokens) -> str:
 
     result = found.result
     lines = [("Terms", f"{len(done.ids) + len(found.skipped):,}")]
-    lines.append(("Skipped", f"{len(found.skipped):,}"))
+    if found.skipped:
+        lines.append(("Skipped", f"{len(found.skipped):,}"))
     lines += [("", f"{term} {why}") for term, why in list(found.skipped.items())[:_N_SHOWN]]
     how = result.predictor.in_words()
     lines.append(("Imputed", f"{len(done.ids):,} from {len(result.known):,} words, by {how}"))

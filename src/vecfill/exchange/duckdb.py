@@ -42,13 +42,22 @@ def fill_duckdb(
 ) -> Filled:
     """Fill the null vectors of a DuckDB table, in one transaction.
 
-    `connection` is that of `duckdb.connect`, without an open transaction, or the path of a database
-    file. `key` and `vector` name columns; vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``.
-    The other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
-    touched, so a second run finds nothing to do.
+    `key` and `vector` name columns; vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``. The
+    other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
+    changed, so a second run finds nothing to do.
 
-    `confidence` names a column for the confidence of each new vector, which is added if need be.
-    Later runs do not learn from rows that have a confidence.
+    Parameters
+    ----------
+    connection
+        A connection from `duckdb.connect` without an open transaction, or the path of a database
+        file.
+    table
+        Name of the table.
+    confidence
+        Name of a column for the confidence of each new vector; it is added if it does not exist.
+        Later runs do not learn from rows that have a confidence.
+    n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

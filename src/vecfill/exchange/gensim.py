@@ -16,12 +16,17 @@ from vecfill.result import Result
 def to_gensim(result: Result | Embedding, into: Any = None) -> Any:
     """Return gensim `KeyedVectors` with the imputed vectors.
 
-    With `into`, the imputed entities are added to these `KeyedVectors`, which are returned. A key
-    that is there already keeps its vector, so a second call changes nothing. Without `into`, new
-    `KeyedVectors` hold the known and the imputed entities.
-
     Norms are computed again: after `add_vectors` gensim keeps the old ones, and `most_similar`
     would fail. New keys have the count 0.
+
+    Parameters
+    ----------
+    result
+        What `vecfill.impute` returned, or an `Embedding`.
+    into
+        `KeyedVectors` to which the imputed entities are added, and which are returned. Existing
+        keys keep their vectors, so a second call changes nothing. By default, new `KeyedVectors`
+        hold the known and the imputed entities.
 
     Examples
     --------

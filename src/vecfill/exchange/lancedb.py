@@ -28,13 +28,20 @@ def fill_lancedb(
 ) -> Filled:
     """Fill the null vectors of a LanceDB table.
 
-    `table` is that of ``lancedb.connect(...).open_table(...)``. `key` and `vector` name columns.
-    The other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
-    touched, so a second run finds nothing to do. If writing fails, or if rows changed while vectors
-    were being imputed, the table goes back to the version it had.
+    `key` and `vector` name columns. The other columns describe the rows, unless `ignore` names
+    them. Rows that have a vector are not changed, so a second run finds nothing to do. If writing
+    fails, or if rows changed while vectors were being imputed, the table goes back to the version
+    it had.
 
-    `confidence` names a column for the confidence of each new vector, which is added if need be.
-    Later runs do not learn from rows that have a confidence.
+    Parameters
+    ----------
+    table
+        A table from ``lancedb.connect(...).open_table(...)``.
+    confidence
+        Name of a column for the confidence of each new vector; it is added if it does not exist.
+        Later runs do not learn from rows that have a confidence.
+    n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

@@ -41,14 +41,22 @@ def fill_postgres(
 ) -> Filled:
     """Fill the null vectors of a PostgreSQL table, in one transaction.
 
-    `connection` is that of `psycopg.connect`, without an open transaction, or a connection string.
     `key` and `vector` name columns; vectors are of type ``real[]`` or ``double precision[]``. The
     other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
-    touched, so a second run finds nothing to do. If a row gets a vector while others are being
+    changed, so a second run finds nothing to do. If a row gets a vector while others are being
     imputed, nothing is written.
 
-    `confidence` names a column for the confidence of each new vector, which is added if need be.
-    Later runs do not learn from rows that have a confidence.
+    Parameters
+    ----------
+    connection
+        A connection from `psycopg.connect` without an open transaction, or a connection string.
+    table
+        Name of the table.
+    confidence
+        Name of a column for the confidence of each new vector; it is added if it does not exist.
+        Later runs do not learn from rows that have a confidence.
+    n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

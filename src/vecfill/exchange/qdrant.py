@@ -33,13 +33,21 @@ def fill_qdrant(
 ) -> Filled:
     """Fill the vectors that points of a Qdrant collection lack.
 
-    `client` is a `qdrant_client.QdrantClient`, `vector` the name of a vector of the collection. The
-    payload describes the points, unless `ignore` names a field. Points that have the vector are not
-    touched, so a second run finds nothing to do. Qdrant has no transactions: if writing fails, the
-    new vectors are removed again.
+    `vector` is the name of a vector of the collection. The payload describes the points, unless
+    `ignore` names a field. Points that have the vector are not changed, so a second run finds
+    nothing to do. Qdrant has no transactions: if writing fails, the new vectors are removed again.
 
-    `confidence` names a field of the payload for the confidence of each new vector. Later runs do
-    not learn from points that have a confidence.
+    Parameters
+    ----------
+    client
+        A `qdrant_client.QdrantClient`.
+    collection
+        Name of the collection.
+    confidence
+        Name of a field of the payload for the confidence of each new vector. Later runs do not
+        learn from points that have a confidence.
+    n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

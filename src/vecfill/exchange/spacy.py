@@ -23,6 +23,13 @@ def to_spacy(nlp: Pipeline, result: Result | Embedding) -> Pipeline:
     vectors yet, it gets those of the known entities as well. spaCy looks vectors up by token: the
     vector of ``New York`` is that of ``vocab["New York"]``, not of the two tokens in a text.
 
+    Parameters
+    ----------
+    nlp
+        The pipeline or its `Vocab`. It is changed.
+    result
+        What `vecfill.impute` returned, or an `Embedding`.
+
     Examples
     --------
     >>> import spacy

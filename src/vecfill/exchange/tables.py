@@ -18,9 +18,14 @@ LAYOUTS = ("list", "columns")
 def to_pandas(result: Result, *, layout: str = "list") -> pd.DataFrame:
     """Return a row for each known and imputed entity: vector, confidence, lower bound.
 
-    With ``layout="list"`` the vectors are arrays in the column ``vector``. With
-    ``layout="columns"`` each dimension has a column, ``0`` and so on, and there are no others;
-    `vecfill.impute` takes such a table as an embedding.
+    Parameters
+    ----------
+    result
+        What `vecfill.impute` returned.
+    layout
+        ``"list"``: the vectors are arrays in the column ``vector``. ``"columns"``: there is one
+        column for each dimension, ``0`` and so on, and no other; `vecfill.impute` takes such a
+        table as an embedding.
 
     Examples
     --------

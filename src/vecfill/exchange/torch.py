@@ -48,6 +48,8 @@ def to_torch(
     missing
         What a word without any vector gets. ``"normal"``, as in the paper: random numbers of mean
         0 and standard deviation `std`; ``"zeros"``; or ``"refuse"``, an error that names them.
+    std
+        Standard deviation of the random numbers.
     padding
         The word, or its row, that stands for no word. Its row is zero and is not trained.
     dtype

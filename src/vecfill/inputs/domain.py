@@ -26,13 +26,19 @@ __all__ = ["Domain", "as_domain"]
 def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
-    `table` is a pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an
-    array or SciPy sparse matrix with `names`; a mapping from entity to vector; an `Embedding`; or
-    vectors of another library (gensim, spaCy, a pair of words and a torch layer).
-    With `kind="edges"` it may also be a list of (node, node) or (node, node, weight). A `Domain`
-    comes back as it is. By default the entity names are the index of a pandas table if it has a
-    name or is text, else the first column. An option that cannot apply to the source is refused.
-    With `names_only`, the nodes of a graph come without vectors, which is much quicker.
+    By default, the entity names are the index of a pandas table if it has a name or is text, and
+    otherwise the first column. An option that does not apply to the source is refused.
+
+    Parameters
+    ----------
+    table
+        A pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an array
+        or SciPy sparse matrix with `names`; a mapping from entity to vector; an `Embedding`; or
+        vectors of another library (gensim, spaCy, a pair of words and a torch layer). With
+        ``kind="edges"``, also a list of (node, node) or (node, node, weight). A `Domain` is
+        returned as it is.
+    names_only
+        Return the nodes of a graph without vectors, which is much faster.
 
     Examples
     --------

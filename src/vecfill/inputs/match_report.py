@@ -16,6 +16,8 @@ How = Literal["exact", "case", "loose", "alias", "excluded", "none"]
 _ORDER: tuple[How, ...] = ("exact", "case", "loose", "alias", "excluded", "none")
 _N_SHOWN = 20
 _WIDTH = 40
+MOST_COLLISIONS = 3
+"""Words with several entities that get a note each; if there are more, one note lists some."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,18 @@ class MatchReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """Plain sentences on what deserves a look."""
+        shared = self.collisions
         notes = [
             f"The word {word!r} was matched by {len(names)} entities: {', '.join(names)}."
-            for word, names in self.collisions.items()
+            for word, names in shared.items()
         ]
+        if len(notes) > MOST_COLLISIONS:
+            some = [f"{word!r} ({', '.join(names)})" for word, names in shared.items()]
+            more = len(some) - MOST_COLLISIONS
+            notes = [
+                f"{len(some):,} words were matched by more than one entity: "
+                f"{', '.join(some[:MOST_COLLISIONS])} and {more:,} more."
+            ]
         notes += [
             f"The alias of {entity!r}, {word!r}, is not in the vocabulary."
             for entity, word in self.missing_aliases

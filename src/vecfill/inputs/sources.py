@@ -86,7 +86,14 @@ class JointDomain(Domain):
 def edges(source: Any, *, columns: Any = None, n_dims: int | None = None) -> Domain:
     """Return a graph as a source: a table, a file or a list of edges.
 
-    An edge is (node, node) or (node, node, weight).
+    Parameters
+    ----------
+    source
+        A table, the path of a file, or a list of (node, node) or (node, node, weight).
+    columns
+        Columns of the two nodes and, optionally, of the weight. By default the first ones.
+    n_dims
+        Dimensions of the vectors that are computed from the graph; 128 by default.
 
     Examples
     --------

@@ -25,20 +25,19 @@ def read_embedding(
 ) -> Embedding:
     r"""Return the words and vectors of a file, or those of `words` alone.
 
-    The file is read once, from front to back, in pieces; with `words` no more than their vectors
-    are held, so a file larger than memory will do. The whole file is checked either way. Of a word
-    that occurs more than once the first row counts. What there is to tell (duplicates, words not
-    found, NaN in rows that were not asked for) is in `Embedding.notes`.
+    The file is read once, from start to end, in pieces. With `words`, only their vectors are kept,
+    so the file may be larger than memory. The whole file is checked either way. If a word occurs
+    more than once, its first row counts. `Embedding.notes` reports duplicates, words that were not
+    found, and NaN in rows that were not asked for.
 
     Parameters
     ----------
     path
         A file of any format in `vecfill.io.FORMAT_NAMES`, also inside gzip or zip.
     words
-        The words to read; they come in this order, those not in the file are left out.
+        The words to read. The result has this order; words that are not in the file are left out.
     format
-        A name from `vecfill.io.FORMAT_NAMES`, if the content leaves doubt. By default the
-        content tells.
+        A name from `vecfill.io.FORMAT_NAMES`. By default the format is detected.
     member
         Which file inside a zip.
     dtype

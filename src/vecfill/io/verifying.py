@@ -59,9 +59,15 @@ def verify(
     `not_compared` names other arrays. An added row must have a word of its own. Both files are
     also checked as `read_embedding` does. The header of word2vec files is read and not compared.
 
-    With `replaced`, words whose first rows were exchanged for others, exactly those rows must
-    differ: they are put back, and what then stands in the enriched file is compared as above.
-    `Verification.replaced` has the hashes of their bytes before and after.
+    Parameters
+    ----------
+    original, enriched
+        The file before rows were added or replaced, and the new one.
+    format, member
+        As in `read_embedding`.
+    replaced
+        Words whose first rows were replaced. Exactly those rows must differ; everything else is
+        compared as above. `Verification.replaced` has the hashes of their bytes before and after.
 
     Examples
     --------

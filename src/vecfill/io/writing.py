@@ -24,9 +24,9 @@ def write_embedding(
 ) -> None:
     """Write `embedding` to `path`, whole or not at all.
 
-    Numbers in text are as short as reads back the same bits. word2vec binary holds float32 only:
-    float64 is rounded. What a format cannot hold (a space in a word of word2vec binary, say) is
-    refused before anything is written.
+    Numbers in text have as few digits as give the same bits when they are read. word2vec binary
+    holds float32 only: float64 is rounded. What a format cannot hold, such as a space in a
+    word of word2vec binary, is refused before anything is written.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def write_embedding(
     path
         Where to; a name that ends in `.gz` is compressed.
     format
-        A name from `vecfill.io.FORMAT_NAMES`. By default the suffix tells.
+        A name from `vecfill.io.FORMAT_NAMES`. By default the suffix decides.
     overwrite
         Whether an existing file may be replaced.
 

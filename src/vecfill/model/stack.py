@@ -77,13 +77,14 @@ class Stack(Predictor):
         return f"stack of {' + '.join(parts)}{tail}"
 
     def in_words(self) -> str:
-        """Return the setting as one would say it: the members and their part of the sum."""
+        """Return the setting as one would say it: the members by weight, and their shares."""
         total = sum(self.weights) or 1.0
+        ranked = sorted(zip(self.weights, self.members, strict=True), key=lambda each: -each[0])
         parts = [
             f"{each.in_words()} ({weight / total:.0%})".replace("%)", " %)")
-            for weight, each in zip(self.weights, self.members, strict=True)
+            for weight, each in ranked
         ]
-        return f"a blend: {'; '.join(parts)}"
+        return f"a blend of {'; '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""

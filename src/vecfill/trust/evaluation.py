@@ -45,8 +45,8 @@ def in_words(share: float, what: str) -> str:
     --------
     >>> in_words(0.26, "hidden"), in_words(0.8, "rare hidden")
     ('One hidden entity in four is', 'Four in five rare hidden entities are')
-    >>> in_words(0.004, "hidden")
-    'Less than one hidden entity in a hundred is'
+    >>> in_words(0.42, "hidden"), in_words(0.004, "hidden")
+    ('Two in five hidden entities are', 'Less than one hidden entity in a hundred is')
     """
     numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     if share < 0.01:
@@ -56,6 +56,8 @@ def in_words(share: float, what: str) -> str:
     if share > 0.55:
         whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
         return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {what} entities are"
+    if 0.36 < share < 0.45:
+        return f"Two in five {what} entities are"
     whole = round(1 / share)
     return f"One {what} entity in {numbers[whole] if whole <= 10 else whole} is"
 
@@ -158,7 +160,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_known} known, {self.n_unknown} unknown, "
+            f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
             + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
             f"{'method':14}{'centred cos':>12}{'MRR':>8}{'hits@10':>9}{'cosine':>8}{'norm':>7}",
         ]

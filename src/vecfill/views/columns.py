@@ -115,12 +115,24 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, int | float | np.integer | np.floating):
-        number = float(value)
-        return float(f"{number:.6g}") if np.isfinite(number) else None
+        return _shown_number(float(value))
     if isinstance(value, list | tuple | dict | np.ndarray | bytes):
         return ...
     text = printable(str(value))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _shown_number(number: float) -> float | None:
+    """Return a whole number as it is, and others with six digits, which keeps the page small.
+
+    Examples
+    --------
+    >>> _shown_number(1008106.0), _shown_number(2 / 3), _shown_number(float("nan"))
+    (1008106.0, 0.666667, None)
+    """
+    if not np.isfinite(number):
+        return None
+    return number if number.is_integer() else float(f"{number:.6g}")
 
 
 def _as_numbers(cells: list[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ MOST_GROUPS = 8
 FEWEST_IN_GROUP = 12
 N_ROUNDS = 25
 N_LABELS = 2
+LONGEST_LABEL = 24
 GRID = 9999
 COASTLINE_UNIT = 0.1
 """Degrees; the coastline's numbers are whole multiples of it."""
@@ -103,8 +104,8 @@ class Groups:
         for number, centre in enumerate(self.centres):
             members = np.flatnonzero(self.of_known == number)
             near = members[np.argsort(-(self.known[members] @ centre), kind="stable")]
-            names = [printable(self.words[row])[:24] for row in near[:N_LABELS]]
-            found.append(", ".join(names))
+            names = [printable(self.words[row]) for row in near[:N_LABELS]]
+            found.append(", ".join(_short(name) for name in names))
         return found
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
@@ -120,6 +121,10 @@ class Groups:
         signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])
         axes = axes * np.where(signs == 0, 1.0, signs)[:, None]
         return self.raw[0] @ axes.T, self.raw[1] @ axes.T
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1].rstrip()}…"
 
 
 def _centres(rows: np.ndarray, n_groups: int) -> np.ndarray:

@@ -51,7 +51,7 @@ def write_report(
     columns
         Columns to show beside each entity: a table keyed by entity (pandas, polars, Arrow or a
         path), or ``{column: {entity: cell}}``. The page shows the first six. If columns are named
-        latitude and longitude, the map is one of the Earth.
+        latitude and longitude, the page has a map of the Earth.
     coordinates
         Where entities lie on the map: two numbers by name, or a row for each row of the table. By
         default latitude and longitude of `columns`, or else two directions in which groups of

@@ -81,6 +81,8 @@ def impute_tokens(
         ``"mean"`` leaves it out, so that `add_tokens` takes the mean row there.
     tensor
         Name of the input table, if it is not a usual one.
+    n_jobs, progress
+        As in `vecfill.impute`.
 
     Examples
     --------

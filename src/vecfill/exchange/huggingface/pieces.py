@@ -22,7 +22,7 @@ FEWEST_LETTERS = 2
 def word_pieces(
     folder: str | os.PathLike[str], terms: Iterable[str], *, tensor: str | None = None
 ) -> Domain:
-    """Return what describes terms and whole words by their pieces' rows in the input table.
+    """Return a domain that describes terms and whole words by their pieces.
 
     A term is described by the mean of its pieces' rows and by the last of them. A word that is one
     token is described by the pieces it would be split into if that token did not exist, so that a
@@ -30,6 +30,15 @@ def word_pieces(
     split any further are left out.
 
     It needs the package `tokenizers`: ``pip install 'vecfill[hf]'``.
+
+    Parameters
+    ----------
+    folder
+        The model: a folder of transformers, model2vec or sentence-transformers.
+    terms
+        The terms to describe besides the whole words of the model.
+    tensor
+        Name of the input table, if it is not a usual one.
 
     Examples
     --------

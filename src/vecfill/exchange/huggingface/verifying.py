@@ -60,7 +60,14 @@ def verify_model(
 
     Every tensor must have the same bytes, but for rows of new tokens, which must be finite. The
     tokenizer must differ by added tokens with the next free ids, the configuration by its number
-    of rows, and every other file not at all. Nothing of it trusts what the new folder says.
+    of rows, and every other file not at all. Claims of the new folder are never trusted.
+
+    Parameters
+    ----------
+    original, enriched
+        The folder before tokens were added, and the new one.
+    tensor
+        Name of the input table, if it is not a usual one.
 
     Examples
     --------

@@ -36,7 +36,7 @@ function drawComparison(card, heldout) {
     const [name, what] = MEASURE_NAMES[state.measure];
     about.textContent = state.gap
       ? `${name} of each method minus that of vecfill, on the same hidden vectors. Lines are 95 % intervals; a method whose line crosses 0 cannot be told from vecfill.`
-      : `${name} is ${what}. Lines are 95 % intervals.`;
+      : `${name} is ${what}. Lines are 95 % intervals. Every method chose its setting without the hidden vectors, which is stricter than the table above.`;
     holder.replaceChildren(comparisonChart(heldout.methods, state.measure, state.gap));
   };
   const button = (label, value, change) => el("button", { type: "button", text: label, "data-value": value, on: { click: () => { change(); draw(); } } });

@@ -72,7 +72,8 @@ class Detail {
   }
 }
 
-const cellText = (cell) => (typeof cell === "number" ? cell.toLocaleString("en-US", { maximumFractionDigits: 4 }) : String(cell ?? ""));
+// Four digits are often a year, so only longer numbers are grouped.
+const cellText = (cell) => (typeof cell === "number" ? cell.toLocaleString("en-US", { maximumFractionDigits: 4, useGrouping: Math.abs(cell) >= 10000 }) : String(cell ?? ""));
 
 // A share in thousandths; its bar is drawn to 100 %.
 function shareLine(label, share, kind) {

@@ -237,7 +237,10 @@ class PointMap {
     if (place === undefined) return;
     const [x, y] = this.at(this.data.imputed[place + 1], this.data.imputed[place + 2], base);
     const { ink, accent, card } = this.theme;
-    for (const [known, share] of this.linksOf(this.chosen)) {
+    const links = this.linksOf(this.chosen), largest = Math.max(...links.map(([, share]) => share), 0);
+    for (const [known, share] of links) {
+      // A line says that a known entity matters; a tenth of the largest share is where that ends.
+      if (share < largest / 10) continue;
       const k = this.knownPlaces.get(known);
       if (k === undefined) continue;
       const [toX, toY] = this.at(this.data.known[k + 1], this.data.known[k + 2], base);

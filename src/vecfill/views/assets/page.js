@@ -51,7 +51,7 @@
     byId("headline").textContent = data.verdict.headline;
     byId("verdict").textContent = data.verdict.text;
     byId("verdict").classList.add(data.verdict.kind);
-    byId("numbers").textContent = total ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known by ${data.setting_text}.` : "";
+    byId("numbers").textContent = total ? `${plural(total, "vector", "vectors")} imputed from ${count(data.n_known)} known ones, ${data.setting_short}.` : "";
     const tile = (label, value, main) => byId("tiles").append(el("div", { class: main ? "main" : undefined }, [el("dt", { text: label }), el("dd", { text: value })]));
     const auto = data.heldout && data.heldout.methods.find((each) => each.name === "auto");
     const centred = auto ? auto.centred_cosine[0] : data.means && data.means.centred_cosine;
@@ -321,7 +321,7 @@
     const card = byId("facts");
     const pairs = [
       ["Method", data.setting_text], ["Table", data.domain], ["Dimensions", String(data.n_dims)],
-      ["Residual of the linear system", data.residual.toExponential(1)],
+      ["Residual of the linear system", data.residual.toExponential(1).replace("0.0e+0", "0")],
     ];
     card.append(el("dl", { class: "facts" }, pairs.flatMap(([label, value]) => [el("dt", { text: label }), el("dd", { text: value })])));
     card.append(el("details", {}, [el("summary", { text: "Method with exact values" }), el("p", { text: data.setting_exact }), el("pre", { text: JSON.stringify(data.setting, null, 2) })]));

@@ -23,10 +23,9 @@ function drawProofs(card, proofs, heldout) {
     card.append(el("p", { class: "quiet", text: "Too few entities are known to hide some of them and compare." }));
     return;
   }
-  const speaking = proofs.find((each) => each.speaks) || proofs[0];
   const several = proofs.length > 1;
   card.append(el("p", { text: several
-    ? `${speaking.name}: this row is the one to look at, because the unknown entities are more like these.`
+    ? "The first row matters most, because the unknown entities are like those that it hides."
     : "Known vectors were hidden, imputed from the rest, and compared with their true values." }));
   const rows = proofs.map((each) => [
     [each.name, several && each.speaks ? el("span", { class: "badge", text: "like the unknown entities" }) : ""],
