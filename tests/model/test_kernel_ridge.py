@@ -163,6 +163,18 @@ def test_the_same_bits_for_any_number_of_threads():
     assert one.tobytes() == three.tobytes()
 
 
+def test_values_may_be_mixed_before_or_after_the_system_was_factored(monkeypatch):
+    monkeypatch.setattr(module, "MOST_EXACT", 10)
+    monkeypatch.setattr(module, "MOST_LANDMARKS", 20)
+    domain, embedding, is_known = made()
+    given = KnownRows(embedding, is_known)
+    fresh, factored = (KernelRidge(ridge=0.1, width=1.0).solved(Space(domain), given) for _ in "ab")
+    factored.told(factored.kernel.between(factored.landmarks, factored.landmarks))
+    assert "_lower" in vars(factored)
+    assert "_lower" not in vars(fresh)
+    np.testing.assert_allclose(fresh.slopes(given.known), factored.slopes(given.known), rtol=1e-12)
+
+
 def test_tanimoto_counts_shared_features():
     domain = binary()
     kernel = Kernel(Space(domain), "as_given", "tanimoto").between([0, 3], [1, 3])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from vecfill.inputs.prepared import Matrix
 
@@ -42,7 +42,7 @@ class Ladder:
                 values, counts = np.insert(values, place, 0.0), np.insert(counts, place, 0)
             counts[place] += n_zeros
         below = np.cumsum(counts) - counts
-        return cls(values, norm.ppf((below + counts / 2) / max(1, counts.sum())))
+        return cls(values, ndtri((below + counts / 2) / max(1, counts.sum())))
 
     def at(self, asked: np.ndarray) -> np.ndarray:
         """Return the score of each value: between two values of the column it is interpolated.

@@ -28,7 +28,7 @@ from vecfill.method.search.fitted import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.fitted_preparation import FittedPreparation
-from vecfill.model.preparation import PREPARATIONS
+from vecfill.model.preparation import PREPARATIONS, unit_rows
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
@@ -141,7 +141,13 @@ class Space:
     def prepared(self, preparation: str) -> Rows:
         """Return the rows under a preparation."""
         assert preparation in self.preparations
-        return self.once(("rows", preparation), lambda: PREPARATIONS[preparation](self.rows))
+        return self.once(("rows", preparation), lambda: self._prepared(preparation))
+
+    def _prepared(self, preparation: str) -> Rows:
+        # Sorting every column is most of the work, and both preparations by rank begin with it.
+        if preparation == "rank_normal_unit_rows" and ("rows", "rank_normal") in self._kept:
+            return unit_rows(self.prepared("rank_normal"))
+        return PREPARATIONS[preparation](self.rows)
 
     def release(self, kept: Collection[str]) -> None:
         """Forget prepared rows that are not `kept`, if the space is large; they can be made again.

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from vecfill._blas import one_blas_thread
-from vecfill.model.kernels import BY_DISTANCE, is_binary
+from vecfill.model.kernels import BY_DISTANCE, Kernel, is_binary
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge
 from vecfill.model.predictors.kernel_ridge import WIDTHS
@@ -21,6 +21,10 @@ from vecfill.trust.scores import Judge, total_score
 
 MOST_RACED = 400
 """Known rows in the race."""
+
+ALIKE = 0.999
+"""Correlation of distances from which on two preparations count as one. Columns of equal spread,
+standardized or not, reach 0.9995; on real sets with other columns the largest was 0.993."""
 
 N_FINALISTS = 4
 """Predictors whose width is looked over after all have run with a middle one."""
@@ -75,6 +79,33 @@ def raced(
     widths = [each.tuned(space, sample).width for each in finals]
     found = [replace(each, width=width) for each, width in zip(finals, widths, strict=True)]
     return [*found, *heats[N_FINALISTS:]]
+
+
+@one_blas_thread()
+def are_alike(space: Space, given: KnownRows, one: str, other: str) -> bool:
+    """Tell whether rows are as far apart under one preparation as under another, but for the scale.
+
+    Then nothing that is made of distances can tell the two apart. It is so where columns have been
+    standardized, or rows been given unit length, before they were handed over.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(80, 4))
+    >>> rows, given = rows / rows.std(axis=0), KnownRows(rows, np.ones(80, bool))
+    >>> spaces = Space(9 * rows), Space(rows * [1, 1, 2, 3])
+    >>> [are_alike(space, given, "as_given", "standardized") for space in spaces]
+    [True, False]
+    """
+    sample = np.flatnonzero(_sampled(given).is_known)
+    pairs = np.triu_indices(sample.size, 1)
+    apart = [
+        np.sqrt(Kernel(space, each, "rbf").squared_distances(sample, sample)[pairs])
+        for each in (one, other)
+    ]
+    spreads = [float(each.std()) for each in apart]
+    if min(spreads) == 0.0:
+        return spreads[0] == spreads[1]
+    return bool(np.corrcoef(*apart)[0, 1] > ALIKE)
 
 
 def _of_one_width(each: KernelRidge) -> KernelRidge:

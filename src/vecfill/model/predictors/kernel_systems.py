@@ -15,7 +15,9 @@ from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 from vecfill.model.kernels import Kernel
 
-ROWS_PER_BLOCK = 4096
+ROWS_PER_BLOCK = 1024
+"""Rows whose kernel with the landmarks is made at a time: it stays in the cache while it is gone
+over several times."""
 
 LEAST_VALUE = 1e-7
 """Eigenvalue of a landmark kernel, relative to the largest, below which a direction is left out:
@@ -146,9 +148,9 @@ class FromLandmarks:
     @cached_property
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
-        squares = np.zeros((self.landmarks.size, self.landmarks.size))
-        for alike in self._parts():
-            squares += alike.T @ alike
+        return self._factored(sum(alike.T @ alike for alike in self._parts()))
+
+    def _factored(self, squares: np.ndarray) -> np.ndarray:
         products = self._back.T @ squares @ self._back
         products[np.diag_indices_from(products)] += self.ridge
         return cholesky(products, lower=True, overwrite_a=True, check_finite=False)
@@ -163,10 +165,16 @@ class FromLandmarks:
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
+        n_landmarks, is_first = self.landmarks.size, "_lower" not in vars(self)
+        found, squares = np.zeros((n_landmarks, values.shape[1])), np.zeros((n_landmarks,) * 2)
         blocks = row_blocks(self.known.size, ROWS_PER_BLOCK)
-        found = np.zeros((self.landmarks.size, values.shape[1]))
         for block, alike in zip(blocks, self._parts(), strict=True):
             found += alike.T @ values[block]
+            # To make the kernel takes long, so what the factor needs is summed up on the way.
+            if is_first:
+                squares += alike.T @ alike
+        if is_first:
+            self._lower = self._factored(squares)
         return self._back @ cho_solve((self._lower, True), self._back.T @ found)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
