@@ -8,6 +8,7 @@ when first asked, and all predictors and folds share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -128,6 +129,11 @@ class Space:
     def n_rows(self) -> int:
         """How many rows there are."""
         return self.rows.shape[0]
+
+    @property
+    def n_threads(self) -> int | None:
+        """As many threads as `n_jobs` says: one where other processes do the work."""
+        return 1 if isinstance(self.n_jobs, Executor) else self.n_jobs
 
     @property
     def preparations(self) -> tuple[str, ...]:
