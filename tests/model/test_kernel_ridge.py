@@ -14,6 +14,7 @@ from vecfill.model.kernels import Kernel, is_binary
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge
 from vecfill.model.predictors import kernel_ridge as module
+from vecfill.model.predictors import kernel_systems
 from vecfill.model.predictors.kernel_systems import Approximate, Factors, FromLandmarks, factorised
 from vecfill.model.space import Space
 from vecfill.trust.signals import SIGNALS, signals
@@ -154,7 +155,13 @@ def test_width_and_ridge_are_tuned_to_the_data():
     assert clear.ridge < noisy.ridge
 
 
-def test_the_same_bits_for_any_number_of_threads():
+@pytest.mark.parametrize("is_large", [False, True])
+def test_the_same_bits_for_any_number_of_threads(monkeypatch, is_large):
+    if is_large:
+        monkeypatch.setattr(module, "MOST_EXACT", 10)
+        monkeypatch.setattr(module, "MOST_LANDMARKS", 20)
+        monkeypatch.setattr(module, "ROWS_PER_BLOCK", 7)
+        monkeypatch.setattr(kernel_systems, "ROWS_PER_BLOCK", 7)
     domain, embedding, is_known = made()
     one, three = (
         KernelRidge().predict(Space(domain, n_jobs=jobs), KnownRows(embedding, is_known)).vectors
