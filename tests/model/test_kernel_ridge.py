@@ -12,9 +12,8 @@ from vecfill import InputError
 from vecfill.model.fitted import fit
 from vecfill.model.kernels import Kernel, is_binary
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge
+from vecfill.model.predictors import KernelRidge, kernel_systems
 from vecfill.model.predictors import kernel_ridge as module
-from vecfill.model.predictors import kernel_systems
 from vecfill.model.predictors.kernel_systems import Approximate, Factors, FromLandmarks, factorised
 from vecfill.model.space import Space
 from vecfill.trust.signals import SIGNALS, signals
