@@ -46,8 +46,9 @@ class one_blas_thread(ContextDecorator):  # noqa: N801 - used like a function
         cls = one_blas_thread
         with cls._lock:
             if cls._n_holders == 0:
-                cls._limit = _blas().limit(limits=1, user_api="blas")
-                cls._limit.__enter__()
+                limit = _blas().limit(limits=1, user_api="blas")
+                limit.__enter__()
+                cls._limit = limit
             cls._n_holders += 1
 
     def __exit__(self, *_: object) -> None:

@@ -115,7 +115,7 @@ def are_alike(space: Space, given: KnownRows, one: str, other: str) -> bool:
     spreads = [float(each.std()) for each in apart]
     if min(spreads) == 0.0:
         return spreads[0] == spreads[1]
-    return bool(np.corrcoef(*apart)[0, 1] > ALIKE)
+    return bool(np.corrcoef(np.array(apart))[0, 1] > ALIKE)
 
 
 def _lanes(entrants: Sequence[KernelRidge]) -> list[list[KernelRidge]]:

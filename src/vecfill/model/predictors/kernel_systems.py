@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -151,7 +151,7 @@ class FromLandmarks:
     @cached_property
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
-        return self._factored(sum(alike.T @ alike for alike in self._parts()))
+        return self._factored(reduce(np.add, (alike.T @ alike for alike in self._parts())))
 
     def _factored(self, squares: np.ndarray) -> np.ndarray:
         products = self._back.T @ squares @ self._back
@@ -184,9 +184,9 @@ class FromLandmarks:
         # Sums of as many parts for any number of threads, so that they have the same bits.
         parts = [blocks[place::N_SUMS] for place in range(min(N_SUMS, len(blocks)))]
         sums = parallel_map(summed, parts, n_jobs=self.kernel.space.n_threads)
-        found = sum(each for each, _ in sums)
+        found, squares = (reduce(np.add, each) for each in zip(*sums, strict=True))
         if is_first:
-            self._lower = self._factored(sum(each for _, each in sums))
+            self._lower = self._factored(squares)
         return self._back @ cho_solve((self._lower, True), self._back.T @ found)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
