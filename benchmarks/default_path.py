@@ -205,6 +205,7 @@ def growth(sizes: list[int]) -> dict:
         command += ["--known", "0.3", "--alone"]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         found.append(json.loads(told.splitlines()[-1]))
+        print(f"\n{n_rows:,} rows", *told.splitlines()[-3:-1], sep="\n", flush=True)
     rows = np.log([each["rows"] for each in found])
     exponents = {
         name: float(np.polyfit(rows, np.log([each["ways"][AUTO][name] for each in found]), 1)[0])
@@ -214,7 +215,8 @@ def growth(sizes: list[int]) -> dict:
         f"\nauto: CPU time grows as n to the {exponents['cpu_s']:.2f}, "
         f"memory as n to the {exponents['peak_mb']:.2f}"
     )
-    draw(found, FIGURES / "default_path.png")
+    if sizes == GROWTH:  # A quick run has too few sizes for the figure of the documentation.
+        draw(found, FIGURES / "default_path.png")
     return {"sizes": found, "exponents": exponents}
 
 
@@ -231,6 +233,9 @@ def draw(found: list[dict], path: Path) -> None:
         for way in ("plain fit", AUTO):
             values = [each["ways"][way][name] for each in found]
             axes.loglog([each["rows"] for each in found], values, marker="o", label=way)
+        sizes = [each["rows"] for each in found]
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.set_xticks([], minor=True)
         axes.set(xlabel="rows", ylabel=label)
         axes.legend()
     path.parent.mkdir(exist_ok=True)

@@ -36,13 +36,35 @@ def with_safe_squares(vectors: np.ndarray) -> np.ndarray:
     >>> with_safe_squares(np.array([[3.0], [2.0**900]])).ravel()
     array([3. , 0.5])
     """
+    return _safe(vectors)[0]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return rows of length 1; a row of zeros stays zero.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    safe, lengths = _safe(vectors)
+    if lengths is not None:
+        return safe / lengths[:, None]
+    lengths = np.linalg.norm(safe, axis=1, keepdims=True)
+    return np.divide(safe, lengths, out=np.zeros_like(safe), where=lengths > 0)
+
+
+def _safe(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rows of ordinary size and, if all were so and none is zero, their lengths."""
     with np.errstate(over="ignore", under="ignore"):
-        odd = _odd(np.linalg.norm(vectors, axis=1))
+        lengths = np.linalg.norm(vectors, axis=1)
+    odd = _odd(lengths)
     if odd.size == 0:
-        return vectors
+        return vectors, lengths
     safe = vectors.copy()
     safe[odd], _ = _scaled(vectors[odd])
-    return safe
+    return safe, None
 
 
 def _odd(lengths: np.ndarray) -> np.ndarray:

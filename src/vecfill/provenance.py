@@ -156,6 +156,11 @@ def _indented(value: Any, margin: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    # A result has millions of these, so they come before all that may be asked of a value.
+    if type(value) in (str, int, bool):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, np.ndarray):
         value = value.tolist()
     elif isinstance(value, np.generic):

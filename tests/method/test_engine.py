@@ -10,11 +10,12 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.method.search.test_neighbors import awkward_rows
 from tests.method.test_propagation import made_problem
 from vecfill import InputError, LatentSemanticImputer
+from vecfill._blas import one_blas_thread
 from vecfill.method import engine, graph
 from vecfill.method.engine import fill, n_workers, parallel_map, row_blocks
 from vecfill.method.graph import measured_neighbor_graphs
@@ -162,6 +163,18 @@ def test_parts_that_arrive_read_only_are_copied(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2, FarAway()])
 def test_blas_has_one_thread_in_every_block(n_jobs):
     assert parallel_map(n_blas_threads, range(3), n_jobs=n_jobs) == [1, 1, 1]
+
+
+def test_blas_has_one_thread_until_the_last_who_asked_for_it_is_done():
+    first, second = one_blas_thread(), one_blas_thread()
+    with threadpool_limits(2, user_api="blas"):
+        before = n_blas_threads(0)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert n_blas_threads(0) == 1
+        second.__exit__(None, None, None)
+        assert n_blas_threads(0) == before
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, FarAway()])

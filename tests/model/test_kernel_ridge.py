@@ -12,7 +12,7 @@ from vecfill import InputError
 from vecfill.model.fitted import fit
 from vecfill.model.kernels import Kernel, is_binary
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge
+from vecfill.model.predictors import KernelRidge, kernel_systems
 from vecfill.model.predictors import kernel_ridge as module
 from vecfill.model.predictors.kernel_systems import Approximate, Factors, FromLandmarks, factorised
 from vecfill.model.space import Space
@@ -154,13 +154,31 @@ def test_width_and_ridge_are_tuned_to_the_data():
     assert clear.ridge < noisy.ridge
 
 
-def test_the_same_bits_for_any_number_of_threads():
+@pytest.mark.parametrize("is_large", [False, True])
+def test_the_same_bits_for_any_number_of_threads(monkeypatch, is_large):
+    if is_large:
+        monkeypatch.setattr(module, "MOST_EXACT", 10)
+        monkeypatch.setattr(module, "MOST_LANDMARKS", 20)
+        monkeypatch.setattr(module, "ROWS_PER_BLOCK", 7)
+        monkeypatch.setattr(kernel_systems, "ROWS_PER_BLOCK", 7)
     domain, embedding, is_known = made()
     one, three = (
         KernelRidge().predict(Space(domain, n_jobs=jobs), KnownRows(embedding, is_known)).vectors
         for jobs in (1, 3)
     )
     assert one.tobytes() == three.tobytes()
+
+
+def test_values_may_be_mixed_before_or_after_the_system_was_factored(monkeypatch):
+    monkeypatch.setattr(module, "MOST_EXACT", 10)
+    monkeypatch.setattr(module, "MOST_LANDMARKS", 20)
+    domain, embedding, is_known = made()
+    given = KnownRows(embedding, is_known)
+    fresh, factored = (KernelRidge(ridge=0.1, width=1.0).solved(Space(domain), given) for _ in "ab")
+    factored.told(factored.kernel.between(factored.landmarks, factored.landmarks))
+    assert "_lower" in vars(factored)
+    assert "_lower" not in vars(fresh)
+    np.testing.assert_allclose(fresh.slopes(given.known), factored.slopes(given.known), rtol=1e-12)
 
 
 def test_tanimoto_counts_shared_features():

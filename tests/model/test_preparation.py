@@ -151,3 +151,9 @@ def test_rank_normal_sparse_rows_stay_sparse_and_as_far_apart(dtype):
     np.testing.assert_allclose(shift, shift[:1].repeat(30, axis=0), atol=1e-6)
     lengths = np.linalg.norm(rank_normal_unit_rows(sparse).toarray(), axis=1)
     np.testing.assert_allclose(lengths[lengths > 0], 1.0, atol=1e-6)
+
+
+@given(matrices)
+def test_own_rows_by_rank_have_the_bits_of_rows_that_come_later(domain):
+    later = RankNormal.fitted(domain).applied(domain)
+    assert rank_normal(domain).tobytes() == later.tobytes()

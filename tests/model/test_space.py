@@ -63,3 +63,11 @@ def test_a_small_space_forgets_nothing(preparation):
     n_kept = len(space._kept)
     space.keep_only({preparation})
     assert len(space._kept) == n_kept
+
+
+def test_rows_of_unit_length_by_rank_have_the_same_bits_whatever_was_prepared_before():
+    rows = np.random.default_rng(0).lognormal(size=(50, 4))
+    after = Space(rows)
+    after.prepared("rank_normal")
+    found, alone = (each.prepared("rank_normal_unit_rows") for each in (after, Space(rows)))
+    assert found.tobytes() == alone.tobytes()

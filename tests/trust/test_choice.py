@@ -123,6 +123,20 @@ def test_racing_chooses_as_well_as_the_full_comparison(monkeypatch, seed):
         assert gap < noise
 
 
+@pytest.mark.parametrize("scales", [(1.0,), (1.0, 1.0, 2.0, 3.0)])
+def test_preparations_with_the_same_distances_are_tried_once(scales):
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(150, 4))
+    latent /= latent.std(axis=0)
+    # A linear map: rows as they are do best, and standardized ones are the same or come second.
+    embedding = latent @ rng.normal(size=(4, 9)) + 0.1 * rng.normal(size=(150, 9))
+    found = choose(Space(latent * scales), embedding, np.ones(150, bool))
+    prepared = {each.preparation for each in found.tried if isinstance(each, LatentSemantic)}
+    assert (prepared in ({"as_given"}, {"standardized"})) is (len(scales) == 1)
+    kernels = [each.kernel for each in found.tried if isinstance(each, KernelRidge)]
+    assert len(kernels) > 1 or len(scales) == 1
+
+
 def test_only_a_group_that_leads_on_the_first_fold_sees_the_others(monkeypatch):
     monkeypatch.setattr(trials, "FEWEST_RACED", 15)
     monkeypatch.setattr(LatentSemantic, "shares_folds", classmethod(lambda *_: False))

@@ -114,10 +114,12 @@ def core(folded_word: str) -> str:
     word = folded_word
     if word.endswith("_s_a"):
         word = word[:-4] + "_sa"
-    tokens = [
-        token.removesuffix("'s").removesuffix("s'") + ("s" if token.endswith("s'") else "")
-        for token in word.split("_")
-    ]
+    tokens = word.split("_")
+    if "'" in word:
+        tokens = [
+            token.removesuffix("'s").removesuffix("s'") + ("s" if token.endswith("s'") else "")
+            for token in tokens
+        ]
     if len(tokens) > 1 and tokens[0] == "the":
         tokens = tokens[1:]
     while len(tokens) > 1 and tokens[-1] in SUFFIXES:

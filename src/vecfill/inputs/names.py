@@ -133,15 +133,16 @@ class NameSearch:
 
     def _index(self) -> None:
         """Find the keys by which words will be looked up."""
-        keys = _keys(self._searched, self._level)
+        is_loose = self._level == "loose"
+        tokens_of = folded(self._searched) if is_loose else []
+        keys = glued(tokens_of) if is_loose else _keys(self._searched, self._level)
         self._by_key: dict[str, list[str]] = {}
         self._by_core: dict[str, list[str]] = {}
         for name, key in zip(self._searched, keys, strict=True):
             self._by_key.setdefault(key, []).append(name)
-        if self._level == "loose":
-            for name, tokens in zip(self._searched, folded(self._searched), strict=True):
-                if kept := core(tokens):
-                    self._by_core.setdefault(kept, []).append(name)
+        for name, tokens in zip(self._searched, tokens_of, strict=is_loose):
+            if kept := core(tokens):
+                self._by_core.setdefault(kept, []).append(name)
         self._wanted = self._by_key.keys() | self._by_core.keys()
         near_keys = without_case(self._searched) if self._level == "exact" else keys
         self._prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
@@ -239,6 +240,9 @@ def _rank(name: str, word: str, *, is_same_key: bool) -> int:
 
 
 def _add(hits: list[_Hit], hit: _Hit) -> None:
+    if not hits:
+        hits.append(hit)  # most names have one word
+        return
     if any(other.word == hit.word for other in hits):
         return  # a word that the file holds twice: the first one counts
     insort(hits, hit)

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._lengths import with_safe_squares
+from vecfill._lengths import unit
 
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Return rows of length 1; a row of zeros stays zero.
-
-    Examples
-    --------
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    vectors = with_safe_squares(vectors)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+__all__ = ["leading_axes", "unit"]
 
 
 def leading_axes(rows: np.ndarray, n_axes: int) -> np.ndarray:

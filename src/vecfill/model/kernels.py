@@ -74,10 +74,12 @@ class Kernel:
             return _tanimoto(products, of_one, of_other)
         if self.kernel == "linear":
             return products
-        return self.of_squares(_apart(products, of_one, of_other))
+        squares = _apart(products, of_one, of_other)
+        return self.of_squares(squares, out=squares)
 
     def _of_distances(self, distances: np.ndarray) -> np.ndarray:
-        return self.of_squares(self._squares_of(distances))
+        squares = self._squares_of(distances)
+        return self.of_squares(squares, out=squares)
 
     def _squares_of(self, distances: np.ndarray) -> np.ndarray:
         return np.minimum(distances.astype(np.float64) / self.unit(), _FAR) ** 2
@@ -91,12 +93,15 @@ class Kernel:
         products = products.toarray() if issparse(products) else products
         return _apart(products, _squares(one), _squares(other))
 
-    def of_squares(self, squares: np.ndarray) -> np.ndarray:
-        """Return the kernel of rows at these squared distances, for a kernel that has a width."""
+    def of_squares(self, squares: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the kernel of rows at these squared distances, for a kernel that has a width.
+
+        It is written into `out`, which may be the squares themselves, if that is given.
+        """
         if self.kernel == "rbf":
-            scaled = squares * (-0.5 / self.width**2)
+            scaled = np.multiply(squares, -0.5 / self.width**2, out=out)
         else:
-            scaled = np.sqrt(squares)
+            scaled = np.sqrt(squares, out=out)
             scaled *= -1.0 / self.width
         return np.exp(scaled, out=scaled)
 

@@ -16,7 +16,7 @@ from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.scaling import inverse, standardized
-from vecfill.model.rank_normal import RankNormal
+from vecfill.model.rank_normal import RankNormal, own_scores
 
 _SMALL = 500
 _N_ROUNDS = 30
@@ -99,7 +99,12 @@ def rank_normal(domain: Matrix) -> Matrix:
     >>> rank_normal(np.array([[1.0], [2.0], [1000.0]])).round(2).ravel()
     array([-0.97,  0.  ,  0.97])
     """
-    return RankNormal.fitted(domain).applied(domain)
+    if isinstance(domain, csr_array):
+        return RankNormal.fitted(domain).applied(domain)
+    scores = np.empty(domain.shape, domain.dtype)
+    for column in range(domain.shape[1]):
+        scores[:, column] = own_scores(domain[:, column].astype(np.float64))
+    return scores
 
 
 def rank_normal_unit_rows(domain: Matrix) -> Matrix:

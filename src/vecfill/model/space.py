@@ -8,6 +8,7 @@ when first asked, and all predictors and folds share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,7 +29,7 @@ from vecfill.method.search.fitted import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.fitted_preparation import FittedPreparation
-from vecfill.model.preparation import PREPARATIONS
+from vecfill.model.preparation import PREPARATIONS, unit_rows
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
@@ -130,6 +131,11 @@ class Space:
         return self.rows.shape[0]
 
     @property
+    def n_threads(self) -> int | None:
+        """As many threads as `n_jobs` says: one where other processes do the work."""
+        return 1 if isinstance(self.n_jobs, Executor) else self.n_jobs
+
+    @property
     def preparations(self) -> tuple[str, ...]:
         """The preparations that this space admits: without vectors, nothing can be prepared."""
         return tuple(PREPARATIONS) if self.has_vectors else ("as_given",)
@@ -141,7 +147,13 @@ class Space:
     def prepared(self, preparation: str) -> Rows:
         """Return the rows under a preparation."""
         assert preparation in self.preparations
-        return self.once(("rows", preparation), lambda: PREPARATIONS[preparation](self.rows))
+        return self.once(("rows", preparation), lambda: self._prepared(preparation))
+
+    def _prepared(self, preparation: str) -> Rows:
+        # Sorting every column is most of the work, and both preparations by rank begin with it.
+        if preparation == "rank_normal_unit_rows" and ("rows", "rank_normal") in self._kept:
+            return unit_rows(self.prepared("rank_normal"))
+        return PREPARATIONS[preparation](self.rows)
 
     def release(self, kept: Collection[str]) -> None:
         """Forget prepared rows that are not `kept`, if the space is large; they can be made again.

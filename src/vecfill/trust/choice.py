@@ -30,7 +30,7 @@ from vecfill.trust.candidates import (
     second_round,
 )
 from vecfill.trust.folds import Fold, hidden_folds
-from vecfill.trust.race import kernel_ridges, raced
+from vecfill.trust.race import are_alike, kernel_ridges, raced
 from vecfill.trust.scores import RowScores, joined
 from vecfill.trust.trials import Trials, standing
 
@@ -224,6 +224,10 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
     order = raced(space, given, kernel_ridges(space), goal=goal)
     preparations = list(dict.fromkeys(each.preparation for each in order))[:N_PREPARATIONS]
     kernels = order[:N_KERNELS] if given.n_known <= MOST_FOR_KERNELS else []
+    # Both places are taken by what is one thing under two names, so the better one runs alone.
+    if len(preparations) > 1 and are_alike(space, given, *preparations):
+        preparations = preparations[:1]
+        kernels = list({each.kernel: each for each in reversed(kernels)}.values())[::-1]
     space.release({*preparations, *(each.preparation for each in kernels)})
     return preparations, kernels
 

@@ -146,22 +146,35 @@ class Judge:
         self.known = known
         self.centre = centre
         self._targets: dict[Any, np.ndarray] = {}
+        self._asked: tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def scored(self, predicted: np.ndarray, truth: np.ndarray, *, n_jobs: Workers = 1) -> RowScores:
         """Return what `score_rows` does."""
-        predicted, true = predicted.astype(np.float64), self.known[truth].astype(np.float64)
+        predicted = predicted.astype(np.float64)
+        from_centre, from_zero, lengths = self._truth(truth)
         directions = unit(predicted - self.centre)
-        centred = np.einsum("ij,ij->i", directions, unit(true - self.centre))
+        centred = np.einsum("ij,ij->i", directions, from_centre)
         # In few dimensions directions lie so close that 32 bits would not tell them apart.
         is_large = len(predicted) * len(self.known) > MANY_PAIRS
         dtype = np.float32 if is_large and self.known.shape[1] >= MANY_DIMS else np.float64
         rank = np.empty(len(predicted))
         ranked = partial(_ranked, directions.astype(dtype), self._directions(dtype), truth)
         fill([rank], ranked, row_blocks(len(predicted), ROWS_PER_BLOCK), n_jobs=n_jobs)
-        lengths = row_lengths(true)
         ratio = row_lengths(predicted) / np.where(lengths > 0, lengths, 1.0)
-        cosine = np.einsum("ij,ij->i", unit(predicted), unit(true))
+        cosine = np.einsum("ij,ij->i", unit(predicted), from_zero)
         return RowScores(centred, 1.0 / rank, (rank <= 10).astype(np.float64), cosine, ratio)
+
+    def _truth(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return directions from the centre and from zero, and lengths, of some known vectors.
+
+        Those asked for last are kept, since many predictors are asked for the same rows.
+        """
+        asked = self._asked
+        if asked is None or not np.array_equal(asked[0], rows):
+            true = self.known[rows].astype(np.float64)
+            asked = (rows, (unit(true - self.centre), unit(true), row_lengths(true)))
+            self._asked = asked
+        return asked[1]
 
     def _directions(self, dtype: Any) -> np.ndarray:
         """Return the known vectors' directions from the centre."""

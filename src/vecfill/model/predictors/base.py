@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -97,10 +96,9 @@ class Predictor(ABC):
             return cls.predict_together(predictors, space, given, places=places, tol=tol)
 
         # The first fold leaves in the space what all share; then threads need not wait.
-        n_jobs = 1 if isinstance(space.n_jobs, Executor) else space.n_jobs
         return [
             *map(predicted, folds[:1]),
-            *parallel_map(predicted, folds[1:], n_jobs=n_jobs),
+            *parallel_map(predicted, folds[1:], n_jobs=space.n_threads),
         ]
 
     def fitted_to(self, space: Space) -> Self:

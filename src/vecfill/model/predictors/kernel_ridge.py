@@ -19,7 +19,7 @@ import numpy as np
 from vecfill import checks
 from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
-from vecfill.method.engine import row_blocks
+from vecfill.method.engine import fill, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
@@ -259,9 +259,13 @@ class KernelMix:
         """Return the mix of the known rows' `values` for every wanted row."""
         mean = values.mean(axis=0, dtype=np.float64)
         slopes = self.solved.slopes(values - mean)
-        found = np.empty((self.rows.size, values.shape[1]))
-        for block, alike in self._blocks():
-            found[block] = mean + alike @ slopes
+        kernel, found = self.solved.kernel, np.empty((self.rows.size, values.shape[1]))
+
+        def put(block: slice, part: np.ndarray) -> None:
+            part[:] = mean + kernel.between(self.rows[block], self.solved.landmarks) @ slopes
+
+        blocks = row_blocks(self.rows.size, ROWS_PER_BLOCK)
+        fill([found], put, blocks, n_jobs=kernel.space.n_threads)
         return found
 
     @one_blas_thread()

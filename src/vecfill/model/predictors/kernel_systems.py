@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +12,15 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
-from vecfill.method.engine import row_blocks
+from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.model.kernels import Kernel
 
-ROWS_PER_BLOCK = 4096
+ROWS_PER_BLOCK = 1024
+"""Rows whose kernel with the landmarks is made at a time: it stays in the cache while it is gone
+over several times."""
+
+N_SUMS = 4
+"""Parts in which sums over known rows are computed beside each other."""
 
 LEAST_VALUE = 1e-7
 """Eigenvalue of a landmark kernel, relative to the largest, below which a direction is left out:
@@ -146,9 +151,9 @@ class FromLandmarks:
     @cached_property
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
-        squares = np.zeros((self.landmarks.size, self.landmarks.size))
-        for alike in self._parts():
-            squares += alike.T @ alike
+        return self._factored(reduce(np.add, (alike.T @ alike for alike in self._parts())))
+
+    def _factored(self, squares: np.ndarray) -> np.ndarray:
         products = self._back.T @ squares @ self._back
         products[np.diag_indices_from(products)] += self.ridge
         return cholesky(products, lower=True, overwrite_a=True, check_finite=False)
@@ -163,10 +168,25 @@ class FromLandmarks:
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
+        is_first = "_lower" not in vars(self)
+
+        def summed(blocks: Sequence[slice]) -> list[np.ndarray]:
+            sums: list[Any] = [0.0, 0.0]
+            for block in blocks:
+                alike = self.kernel.between(self.known[block], self.landmarks)
+                sums[0] += alike.T @ values[block]
+                # To make the kernel takes long, so what the factor needs is summed up on the way.
+                if is_first:
+                    sums[1] += alike.T @ alike
+            return sums
+
         blocks = row_blocks(self.known.size, ROWS_PER_BLOCK)
-        found = np.zeros((self.landmarks.size, values.shape[1]))
-        for block, alike in zip(blocks, self._parts(), strict=True):
-            found += alike.T @ values[block]
+        # Sums of as many parts for any number of threads, so that they have the same bits.
+        parts = [blocks[place::N_SUMS] for place in range(min(N_SUMS, len(blocks)))]
+        sums = parallel_map(summed, parts, n_jobs=self.kernel.space.n_threads)
+        found, squares = (reduce(np.add, each) for each in zip(*sums, strict=True))
+        if is_first:
+            self._lower = self._factored(squares)
         return self._back @ cho_solve((self._lower, True), self._back.T @ found)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
