@@ -23,7 +23,9 @@ __all__ = ["Domain", "as_domain"]
 
 
 @takes(reading=Reading)
-def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Domain:
+def as_domain(
+    table: Any, *, names_only: bool = False, skip_empty: bool = False, reading: Reading
+) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
     `table` is a pandas, polars or Arrow table; the path of a CSV, TSV, Parquet or Feather file; an
@@ -33,6 +35,7 @@ def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Doma
     comes back as it is. By default the entity names are the index of a pandas table if it has a
     name or is text, else the first column. An option that cannot apply to the source is refused.
     With `names_only`, the nodes of a graph come without vectors, which is much quicker.
+    Rows of a table without any value are refused; with `skip_empty` they are left out.
 
     Examples
     --------
@@ -62,7 +65,7 @@ def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Doma
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
     frame = frame_of(table, **_text_options(table, reading))
     if frame is not None:
-        return _domain_of_frame(frame, reading, names_only=names_only)
+        return _domain_of_frame(frame, reading, names_only=names_only, skip_empty=skip_empty)
     return _domain_of_rows(table, reading)
 
 
@@ -86,7 +89,9 @@ def _columns_of_text(reading: Reading) -> set[str]:
     return found if reading.key is None else found | {reading.key}
 
 
-def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
+def _domain_of_frame(
+    frame: Frame, reading: Reading, *, names_only: bool, skip_empty: bool
+) -> Domain:
     if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
     if reading.kind == "edges":
@@ -106,6 +111,7 @@ def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Dom
         categorical=reading.categorical,
         categorical_weight=reading.categorical_weight,
         ignore=reading.ignore,
+        skip_empty=skip_empty,
     )
     return replace(domain, reader=replace(domain.reader, key=reading.key))
 
