@@ -149,10 +149,12 @@ def cells(means: Mapping[str, float]) -> str:
     return "/".join(f"{means[measure]:.3f}".removeprefix("0") for measure in MEASURES)
 
 
-def add_sizes(parser: argparse.ArgumentParser) -> None:
+def add_sizes(parser: argparse.ArgumentParser, *, n_rows: int) -> None:
     """Add what both benchmarks have in common."""
-    parser.add_argument("--rows", type=int, default=3000, help="at most so many entities of a set")
-    parser.add_argument("--hide", type=int, default=600, help="hide at least so many")
+    parser.add_argument(
+        "--rows", type=int, default=n_rows, help="at most so many entities (0: all)"
+    )
+    parser.add_argument("--hide", type=int, default=400, help="hide at least so many")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/quality"))
 
 

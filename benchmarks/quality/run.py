@@ -6,8 +6,8 @@ For each set: scores of hidden rows under the default goal and under ``goal="cos
 bootstrap intervals of the differences; what choosing costs in units of one imputation; conformal
 coverage, and what confidence tells about the truth; and whether a shuffled domain is refused.
 
-At most 3,000 entities of a set are sampled. Known entities are dealt into five folds, and folds are
-hidden one after the other until at least 600 entities have been hidden. `--rows` and `--hide`
+At most 2,000 entities of a set are sampled. Known entities are dealt into five folds, and folds are
+hidden one after the other until at least 400 entities have been hidden. `--rows` and `--hide`
 change these numbers (`--rows 0` takes all). Every set has its own file in the folder `--out`;
 ``tables.py`` prints the tables of the documentation from them.
 """
@@ -144,7 +144,7 @@ def report(result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(SETS), metavar="SET")
-    add_sizes(parser)
+    add_sizes(parser, n_rows=2000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in options.sets:

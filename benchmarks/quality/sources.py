@@ -12,7 +12,7 @@ the training folds. Intervals are 95 % bootstrap intervals of the difference.
 sibling in the vocabulary, are as frequent among them as among the unknown entities.
 
 At most 3,000 entities of a set are sampled. Known entities are dealt into five folds, and folds are
-hidden one after the other until at least 600 entities have been hidden. `--rows` and `--hide`
+hidden one after the other until at least 400 entities have been hidden. `--rows` and `--hide`
 change these numbers (`--rows 0` takes all). Every set has its own file in the folder `--out`;
 ``tables.py`` prints the tables of the documentation from them.
 """
@@ -245,7 +245,7 @@ def cost(name: str, n_rows: int | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(SOURCES), metavar="SET")
-    add_sizes(parser)
+    add_sizes(parser, n_rows=3000)
     parser.add_argument("--goal", default="balanced")
     parser.add_argument("--cost", action="store_true", help="measure only what fusing costs")
     options = parser.parse_args()
