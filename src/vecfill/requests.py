@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 KINDS = ("features", "embedding", "similarities", "distances", "edges")
+
+TEXT_KIND = "text"
+"""A further kind that `source` knows: all columns but the names hold text."""
+
 LEVELS = ("exact", "case", "loose")
 NAME_MODES = ("auto", "off", "spelling", "parts")
 
@@ -85,7 +89,7 @@ class Reading(Request):
     source: tuple[str, ...] = option(
         (),
         "Another file that describes the entities, as NAME=FILE or NAME=FILE:KIND (features, "
-        "embedding, distances, similarities, edges).",
+        "embedding, distances, similarities, edges, text).",
         several=True, metavar="NAME=FILE[:KIND]",
     )  # fmt: skip
     match: str = option(
@@ -166,7 +170,8 @@ class Reading(Request):
                 f"names={self.names!r} is none of {', '.join(NAME_MODES)}. The entity names of an "
                 "array are passed as a list."
             )
-        if self.encoder is not None and not self.text:
+        reads_text = self.text or any(each.endswith(f":{TEXT_KIND}") for each in self.source)
+        if self.encoder is not None and not reads_text:
             raise OptionError(
                 "encoder= turns texts into vectors, and there is no text. Name its column with "
                 "text=, or pass the texts as a source of their own."

@@ -243,6 +243,19 @@ def test_missing_values_become_the_mean_and_are_marked_and_reported():
     assert_same(as_domain(polars), domain)
 
 
+def test_rows_without_any_value_can_be_left_out():
+    columns = {"x": [1.0, None, 3.0, 5.0], "of": ["a", None, "b", "a"], "same": [1, 1, 1, 1]}
+    table = pa.table({"name": list("abcd"), **columns})
+    with pytest.raises(InputError, match="every value of entity 'b'"):
+        as_domain(table)
+    domain = as_domain(table, skip_empty=True)
+    rest = as_domain(table.take([0, 2, 3]))
+    assert domain.entities == ("a", "c", "d")
+    assert domain.columns == rest.columns
+    assert (domain.vectors == rest.vectors).all()
+    assert domain.notes == ("1 entity has no value; left out of this source.", *rest.notes)
+
+
 def test_what_is_dropped_is_reported(tmp_path):
     path = csv_file(tmp_path, "name,empty,same,id,,kind\na,,1,q,1,x\nb,NA,1,r,2,y\nc,,1,s,3,x\n")
     domain = as_domain(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,10 @@ class Numbers:
     name: str
     values: np.ndarray
 
+    def at(self, rows: np.ndarray) -> Numbers:
+        """Return the column of some rows."""
+        return Numbers(self.name, self.values[rows])
+
     @cached_property
     def is_missing(self) -> np.ndarray:
         """Which values are missing."""
@@ -78,6 +82,10 @@ class Categories:
     labels: tuple[str, ...]
     is_asked: bool = field(default=False, repr=False)
     """Whether the user, or the table's own type, says that it holds categories."""
+
+    def at(self, rows: np.ndarray) -> Categories:
+        """Return the column of some rows; labels stay, also those that none of them has."""
+        return replace(self, codes=self.codes[rows])
 
     @property
     def is_missing(self) -> np.ndarray:

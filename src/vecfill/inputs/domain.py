@@ -23,7 +23,9 @@ __all__ = ["Domain", "as_domain"]
 
 
 @takes(reading=Reading)
-def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Domain:
+def as_domain(
+    table: Any, *, names_only: bool = False, skip_empty: bool = False, reading: Reading
+) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
     By default, the entity names are the index of a pandas table if it has a name or is text, and
@@ -39,6 +41,8 @@ def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Doma
         returned as it is.
     names_only
         Return the nodes of a graph without vectors, which is much faster.
+    skip_empty
+        Leave out rows of a table that have no value at all. By default they are refused.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def as_domain(table: Any, *, names_only: bool = False, reading: Reading) -> Doma
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
     frame = frame_of(table, **_text_options(table, reading))
     if frame is not None:
-        return _domain_of_frame(frame, reading, names_only=names_only)
+        return _domain_of_frame(frame, reading, names_only=names_only, skip_empty=skip_empty)
     return _domain_of_rows(table, reading)
 
 
@@ -92,7 +96,9 @@ def _columns_of_text(reading: Reading) -> set[str]:
     return found if reading.key is None else found | {reading.key}
 
 
-def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
+def _domain_of_frame(
+    frame: Frame, reading: Reading, *, names_only: bool, skip_empty: bool
+) -> Domain:
     if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
     if reading.kind == "edges":
@@ -112,6 +118,7 @@ def _domain_of_frame(frame: Frame, reading: Reading, *, names_only: bool) -> Dom
         categorical=reading.categorical,
         categorical_weight=reading.categorical_weight,
         ignore=reading.ignore,
+        skip_empty=skip_empty,
     )
     return replace(domain, reader=replace(domain.reader, key=reading.key))
 

@@ -42,6 +42,14 @@ class _Findings:
     averaged: dict[str, int] = field(default_factory=dict)
     without_category: dict[str, int] = field(default_factory=dict)
 
+    def about_absent(self, n_entities: int) -> list[str]:
+        """Return what to say of entities, and of columns, without any value."""
+        who = "1 entity has" if n_entities == 1 else f"{n_entities} entities have"
+        return [
+            f"{who} no value; left out of this source.",
+            *_Findings(empty=self.empty).sentences(),
+        ]
+
     def sentences(self) -> list[str]:
         notes: list[str] = []
         for names, what in (
@@ -69,6 +77,7 @@ def features_of_frame(
     categorical: Collection[str] = (),
     categorical_weight: float = 1.0,
     ignore: Collection[str] = (),
+    skip_empty: bool = False,
 ) -> Domain:
     """Return the domain of a table whose entity names have been split off.
 
@@ -113,6 +122,7 @@ def features_of_frame(
         standardize=standardize,
         categorical_weight=categorical_weight,
         label=frame.label,
+        skip_empty=skip_empty,
     )
     notes = frame.notes + domain.notes
     if frame.n_rows > 2 and set(frame.names) == set(entities):
@@ -130,12 +140,14 @@ def features_of_columns(
     standardize: bool = False,
     categorical_weight: float = 1.0,
     label: str = "the table",
+    skip_empty: bool = False,
 ) -> Domain:
     """Return the domain of columns that have been read.
 
     A missing number becomes its column's mean, and an indicator as long as the column's spread
     marks it, so that it counts like the column itself whatever the unit. The indicators of one
     category together have variance `categorical_weight` squared, as a standardised column has 1.
+    Entities without any value are refused; with `skip_empty` they are left out.
 
     Examples
     --------
@@ -146,20 +158,19 @@ def features_of_columns(
     found = _Findings()
     all_names = [column.name for column in columns]
     columns = _with_values(columns, found, label)
-    blocks: list[tuple[list[str], Numbers | Categories]] = []
-    compact: dict[str, Compact] = {}
-    for column in columns:
-        few = compacted(column) if isinstance(column, Categories) else None
-        if few is not None:
-            compact[column.name] = few
-        if names := _names_of(column, few, found):
-            blocks.append((names, column))
+    blocks, compact = _blocks(columns, found, label)
     notes = [*found.sentences(), *(each.note for each in compact.values())]
-    if not blocks:
-        raise InputError(
-            f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
-            "that tells the entities apart."
+    is_empty = _n_missing_of_rows([column for _, column in blocks], len(entities)) == len(blocks)
+    if skip_empty and is_empty.any():
+        rows = np.flatnonzero(~is_empty)
+        some = features_of_columns(
+            tuple(entities[row] for row in rows),
+            [column.at(rows) for column in columns],
+            standardize=standardize,
+            categorical_weight=categorical_weight,
+            label=label,
         )
+        return replace(some, notes=(*found.about_absent(int(is_empty.sum())), *some.notes))
     _refuse_gaps(entities, [column for _, column in blocks], label)
     if not standardize:
         _note_scales([column for _, column in blocks], notes)
@@ -185,6 +196,31 @@ def features_of_columns(
     used = {column.name for column in later}
     reader = ColumnsReader(tuple(later), tuple(name for name in all_names if name not in used))
     return Domain(entities, vectors, tuple(names), "features", tuple(notes), reader=reader)
+
+
+Block = tuple[list[str], Numbers | Categories]
+"""A column, and the names of the dense columns that it becomes."""
+
+
+def _blocks(
+    columns: Sequence[Numbers | Categories], found: _Findings, label: str
+) -> tuple[list[Block], dict[str, Compact]]:
+    """Return the columns that tell entities apart, and those of them that are encoded compactly."""
+    blocks: list[Block] = []
+    compact: dict[str, Compact] = {}
+    for column in columns:
+        few = compacted(column) if isinstance(column, Categories) else None
+        if few is not None:
+            compact[column.name] = few
+        if names := _names_of(column, few, found):
+            blocks.append((names, column))
+    if not blocks:
+        notes = [*found.sentences(), *(each.note for each in compact.values())]
+        raise InputError(
+            f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
+            "that tells the entities apart."
+        )
+    return blocks, compact
 
 
 def _compact_later(name: str, few: Compact, weight: float) -> LaterColumn:
@@ -236,9 +272,7 @@ def _refuse_gaps(
     entities: tuple[str, ...], columns: Sequence[Numbers | Categories], label: str
 ) -> None:
     """Refuse rows of which nothing is known, and tables of which over half is not."""
-    n_missing_of_row = np.zeros(len(entities), dtype=np.int64)
-    for column in columns:
-        n_missing_of_row += column.is_missing
+    n_missing_of_row = _n_missing_of_rows(columns, len(entities))
     empty = np.flatnonzero(n_missing_of_row == len(columns))
     if len(empty):
         raise InputError(
@@ -252,6 +286,13 @@ def _refuse_gaps(
             f"{label}: {share:.0%} of the values are missing. With over half of them gone, what is "
             "left would be mostly means; leave out the emptiest columns (ignore=) or rows."
         )
+
+
+def _n_missing_of_rows(columns: Sequence[Numbers | Categories], n_rows: int) -> np.ndarray:
+    found = np.zeros(n_rows, dtype=np.int64)
+    for column in columns:
+        found += column.is_missing
+    return found
 
 
 def _fits_32_bits(column: Numbers | Categories) -> bool:

@@ -25,7 +25,7 @@ from vecfill.io.codecs import CODECS, codec_named, codec_of
 from vecfill.io.reading import about_odd, about_repeats
 from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
-from vecfill.requests import DOMAIN_OPTIONS, KINDS, Reading
+from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading
 
 if TYPE_CHECKING:
     from vecfill.inputs.vocabulary import VocabularySample
@@ -231,8 +231,14 @@ class _Candidates:
         return Embedding(chosen, vectors, notes=notes, provenance=scan.rows.provenance)
 
 
-def read_domain(table: Any, reading: Reading, *, names_only: bool = False) -> Domain:
-    """Return the domain that a table, a file of a table or of vectors, or several sources make."""
+def read_domain(
+    table: Any, reading: Reading, *, names_only: bool = False, skip_empty: bool = False
+) -> Domain:
+    """Return the domain that a table, a file of a table or of vectors, or several sources make.
+
+    With `skip_empty`, rows of a table without any value are left out, as one of several sources
+    may not describe an entity.
+    """
     if are_sources(table):
         why = "there are several sources; read each with its own options (vecfill.as_domain)"
         reading.refuse_unused(("names",), (*DOMAIN_OPTIONS, "text"), why)
@@ -255,7 +261,7 @@ def read_domain(table: Any, reading: Reading, *, names_only: bool = False) -> Do
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
     try:
-        return as_domain(table, names_only=names_only, **options)
+        return as_domain(table, names_only=names_only, skip_empty=skip_empty, **options)
     except InputError:
         if reading.counts is not None and is_column(reading.counts):
             read_counts(table, reading)  # If it is the column that is missing, this says so.
@@ -264,7 +270,7 @@ def read_domain(table: Any, reading: Reading, *, names_only: bool = False) -> Do
 
 def as_domain_or_vectors(source: Any) -> Domain:
     """Return the domain of a source that has no options."""
-    return read_domain(source, Reading())
+    return read_domain(source, Reading(), skip_empty=True)
 
 
 def _named(table: Any) -> dict[str, Any]:
@@ -285,7 +291,8 @@ def _split(table: Any, reading: Reading) -> dict[str, Any]:
         texts, rest = split_texts(table, reading, reading.text, encoder=_encoder(reading.encoder))
     found: dict[str, Any] = {}
     if rest is not None:
-        found["table"] = read_domain(table, replace(rest, text=(), source=(), encoder=None))
+        alone = replace(rest, text=(), source=(), encoder=None)
+        found["table"] = read_domain(table, alone, skip_empty=True)
     return _joined(found, texts, _more_sources(reading))
 
 
@@ -308,9 +315,16 @@ def _encoder(encoder: Any) -> Any:
 
 
 def _more_sources(reading: Reading) -> dict[str, Any]:
-    """Return the domains of further files."""
-    named = source_files(reading).items()
-    return {name: read_domain(path, Reading(kind=kind)) for name, (path, kind) in named}
+    """Return the domains of further files, and the texts of files of text."""
+    return {name: _of_file(*each, reading) for name, each in source_files(reading).items()}
+
+
+def _of_file(path: str, kind: str, reading: Reading) -> Any:
+    if kind == TEXT_KIND:
+        from vecfill.inputs.text import text_file  # noqa: PLC0415 - slow to load
+
+        return text_file(path, encoder=_encoder(reading.encoder))
+    return read_domain(path, Reading(kind=kind), skip_empty=True)
 
 
 def source_files(reading: Reading) -> dict[str, tuple[str, str]]:
@@ -333,10 +347,11 @@ def source_files(reading: Reading) -> dict[str, tuple[str, str]]:
 
 
 def _path_and_kind(path: str) -> tuple[str, str]:
+    kinds = (*KINDS, TEXT_KIND)
     before, colon, kind = path.rpartition(":")
-    if colon and kind not in KINDS and Path(before).is_file() and not Path(path).exists():
-        raise InputError(f"{path}: {kind!r} is no kind of source. Kinds are {', '.join(KINDS)}.")
-    return (before, kind) if colon and kind in KINDS else (path, "features")
+    if colon and kind not in kinds and Path(before).is_file() and not Path(path).exists():
+        raise InputError(f"{path}: {kind!r} is no kind of source. Kinds are {', '.join(kinds)}.")
+    return (before, kind) if colon and kind in kinds else (path, "features")
 
 
 def holds_vectors(path: Path) -> bool:

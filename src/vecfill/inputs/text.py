@@ -196,6 +196,14 @@ def text(
     return replace(found, columns=tuple(_chosen(rest, columns)))
 
 
+def text_file(path: str | os.PathLike[str], *, encoder: Any = None) -> TextSource:
+    """Return the texts of a file whose first column has names, and whose others have texts."""
+    frame = frame_of(path)
+    assert frame is not None, "a path is always read"
+    _, rest = keyed(frame, None)
+    return text(path, rest.names, encoder=encoder)
+
+
 def split_texts(
     table: Any, reading: Reading, columns: Sequence[str], *, encoder: Any = None
 ) -> tuple[dict[str, TextSource], Reading | None]:
