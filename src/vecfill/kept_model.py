@@ -85,6 +85,12 @@ class KeptModel:
         return self._parts["is_known"]
 
     @property
+    def key(self) -> str | None:
+        """Column that named the entities at the fit, if there was one."""
+        keys = [getattr(each.reader, "key", None) for each in self._parts["sources"]]
+        return next((each for each in keys if each is not None), None)
+
+    @property
     def sources(self) -> tuple[SourceReport, ...]:
         """What became of each source at the fit; empty if there was one table."""
         return self._parts["reports"]
