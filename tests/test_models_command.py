@@ -79,6 +79,8 @@ def test_rows_added_to_one_table_keep_their_facts_and_the_key_stays_the_key(tmp_
     before, after = (pq.read_table(tmp_path / f"{each}.parquet") for each in ("full", "more"))
     assert after.schema == before.schema
     assert after[:N].equals(before)
+    for files in (("items.parquet", "full.parquet"), ("full.parquet", "more.parquet")):
+        assert run(tmp_path, "verify", *files, "--vector", "v") == 0
     found = after[N:].to_pydict()
     assert found["id"] == items["id"].to_pylist()[N:]
     assert found["land"] == items["land"].to_pylist()[N:]

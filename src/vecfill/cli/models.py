@@ -74,7 +74,8 @@ def add(
 
     Nothing is fitted again. OUTPUT has only the vectors of the new entities, in the format of the
     original embedding. With --append-to, it is that file followed by the new rows. If the model was
-    made from one table (--vector), ENRICHED is that table, and the new rows have their facts too.
+    made from one table with features and vectors, ENRICHED is that table, filled, and the new rows
+    have their features too.
     """
     from vecfill.errors import InputError
     from vecfill.io import append_rows, write_embedding
