@@ -7,7 +7,10 @@ import json
 import struct
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import vecfill as vf
 from vecfill.cli import main
@@ -56,6 +59,58 @@ def test_added_rows_follow_an_enriched_file_whose_bytes_stay(folder, capsys):
     assert after.split(b"\n", 1)[1].startswith(before.split(b"\n", 1)[1])
     assert len(vf.read_embedding(folder / "more.vec")) == N + 6
     capsys.readouterr()
+
+
+def test_rows_added_to_one_table_keep_their_facts_and_the_key_stays_the_key(tmp_path, capsys):
+    """They were written into the one column of text, here the country."""
+    rng = np.random.default_rng(0)
+    facts = rng.normal(size=(N + 3, 3))
+    vectors = np.tanh(facts @ rng.normal(size=(3, 6)))
+    columns = {"a": facts[:, 0], "b": facts[:, 1], "land": ["x", "y", "z"] * (N // 3 + 1)}
+    cells = [None if row % 4 == 0 else vectors[row].tolist() for row in range(N)]
+    items = pa.table({"id": range(7000, 7000 + N + 3), **columns, "note": ["."] * (N + 3)})
+    pq.write_table(items[:N].append_column("v", pa.array(cells)), tmp_path / "items.parquet")
+    csv.write_csv(items[N - 1 :].drop_columns("note"), tmp_path / "new.csv")
+    told = ("--confidence-column", "sure")
+    words = ("impute", "items.parquet", "--vector", "v", "--key", "id", "--ignore", "note")
+    assert run(tmp_path, *words, "-o", "full.parquet", "--save", "m.vecfill", *told) == 0
+    words = ("add", "m.vecfill", "new.csv", "-o", "more.parquet", "--append-to", "full.parquet")
+    assert run(tmp_path, *words, *told) == 0
+    before, after = (pq.read_table(tmp_path / f"{each}.parquet") for each in ("full", "more"))
+    assert after.schema == before.schema
+    assert after[:N].equals(before)
+    for files in (("items.parquet", "full.parquet"), ("full.parquet", "more.parquet")):
+        assert run(tmp_path, "verify", *files, "--vector", "v") == 0
+    found = after[N:].to_pydict()
+    assert found["id"] == items["id"].to_pylist()[N:]
+    assert found["land"] == items["land"].to_pylist()[N:]
+    np.testing.assert_allclose(found["a"], facts[N:, 0])
+    assert found["note"] == [None] * 3
+    assert all(0 < each <= 1 for each in found["sure"])
+    added = vf.load(tmp_path / "m.vecfill").add(tmp_path / "new.csv").embedding
+    np.testing.assert_array_equal(np.array(found["v"]), added.vectors)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("enriched", "says"), [("text.csv", "text table"), ("other.parquet", "has no column 'id'")]
+)
+def test_rows_are_added_only_to_the_table_of_the_model(tmp_path, capsys, enriched, says):
+    rng = np.random.default_rng(0)
+    facts = rng.normal(size=(N, 3))
+    cells = [None if row % 4 == 0 else facts[row].tolist() for row in range(N)]
+    table = pa.table({"id": range(N), "a": facts[:, 0], "b": facts[:, 1], "v": cells})
+    pq.write_table(table, tmp_path / "items.parquet")
+    pq.write_table(table.drop_columns("id"), tmp_path / "other.parquet")
+    (tmp_path / "text.csv").write_text("id,a,b,v\n1,2,3,[1.0]\n")
+    (tmp_path / "new.csv").write_text("id,a,b\n900,0.5,0.5\n")
+    words = ("impute", "items.parquet", "--vector", "v", "--key", "id", "-o", "full.parquet")
+    assert run(tmp_path, *words, "--save", "m.vecfill") == 0
+    words = ("add", "m.vecfill", "new.csv", "-o", f"more.{enriched.split('.')[1]}")
+    assert run(tmp_path, *words, "--append-to", enriched) == 2
+    assert says in capsys.readouterr().err
+    assert run(tmp_path, *words[:-1], "new.vec", "--confidence-column", "sure") == 2
+    assert "--confidence-column" in capsys.readouterr().err
 
 
 def test_inspect_says_what_a_model_is(folder, capsys):

@@ -76,13 +76,6 @@ def _rows(
     """Return a row for each wanted word by each method."""
     mean = known.vectors.mean(axis=0)
     places = {word: place for place, word in enumerate(pieces.entities)}
-    shown, asked = glove.loc[list(known.words)].to_numpy(), glove.loc[wanted].to_numpy()
-    n_atoms = config["n_atoms"]
-    rivals = {
-        "FOCUS (sparsemax)": sparsemax_rows(shown, asked, known.vectors),
-        f"OMP-{n_atoms}": pursued_rows(shown, asked, known.vectors, n_atoms),
-        "ridge": ridge_rows(shown, asked, known.vectors),
-    }
     rows: dict[str, Rows] = {
         "mean of all rows": dict.fromkeys(wanted, mean),
         "mean of pieces": {
@@ -90,12 +83,27 @@ def _rows(
             for word in wanted
         },
     }
-    rows |= {name: dict(zip(wanted, found, strict=True)) for name, found in rivals.items()}
+    if config["rivals"]:
+        rows |= _rivals(config, known, glove, wanted)
     one = {"glove": glove.loc[[*known.words, *wanted]], "pieces": pieces}
     for name, every in config["sources"].items():
         source = one if name == "both" else one[name]
         rows[f"vecfill, {name}"] = _imputed(source, known, wanted, every, config["seed"])
     return rows
+
+
+def _rivals(
+    config: dict[str, Any], known: vf.Embedding, glove: pd.DataFrame, wanted: list[str]
+) -> dict[str, Rows]:
+    """Return a row for each wanted word by the rules of others."""
+    shown, asked = glove.loc[list(known.words)].to_numpy(), glove.loc[wanted].to_numpy()
+    n_atoms = config["n_atoms"]
+    found = {
+        "FOCUS (sparsemax)": sparsemax_rows(shown, asked, known.vectors),
+        f"OMP-{n_atoms}": pursued_rows(shown, asked, known.vectors, n_atoms),
+        "ridge": ridge_rows(shown, asked, known.vectors),
+    }
+    return {name: dict(zip(wanted, rows, strict=True)) for name, rows in found.items()}
 
 
 def _imputed(source: Any, known: vf.Embedding, wanted: list[str], every: int, seed: int) -> Rows:

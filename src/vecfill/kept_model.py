@@ -14,6 +14,7 @@ from vecfill import checks
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
+from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule, Offsets
@@ -30,6 +31,8 @@ from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Suspicion, Teachers
 from vecfill.trust.signals import mixed_values, signals
 from vecfill.trust.strata import Stratum
+
+ROWS_PER_BLOCK = 8192
 
 Asked = ParamSpec("Asked")
 Given = TypeVar("Given")
@@ -83,6 +86,12 @@ class KeptModel:
     def is_known(self) -> np.ndarray:
         """(n_rows,) which entities have a known vector."""
         return self._parts["is_known"]
+
+    @property
+    def key(self) -> str | None:
+        """Column that named the entities at the fit, if there was one."""
+        keys = [getattr(each.reader, "key", None) for each in self._parts["sources"]]
+        return next((each for each in keys if each is not None), None)
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
@@ -162,7 +171,12 @@ class KeptModel:
     @cached_property
     def _centre(self) -> np.ndarray:
         """The mean of the known vectors, as the predictor saw them."""
-        return self._rest.known.astype(np.float64).mean(axis=0)
+        # Block by block: a copy of all known rows would cost more than all the rest of an `add`.
+        rows, total = self._rest, np.zeros(self._embedding.shape[1])
+        for block in row_blocks(rows.is_known.size, ROWS_PER_BLOCK):
+            known = rows.embedding[block][rows.is_known[block]]
+            total += known.sum(axis=0, dtype=np.float64)
+        return total / rows.n_known
 
     @cached_property
     def _server(self) -> Server:
@@ -239,7 +253,10 @@ class KeptModel:
             self.__dict__.pop(name, None)
 
     def _refit(self, embedding: np.ndarray, is_known: np.ndarray) -> None:
-        """Impute again with other known rows: the same space, the same predictor."""
+        """Impute again with other known rows: the same space, the same predictor.
+
+        `embedding` is the model's own from now on.
+        """
         rarity, has_rarity = self._parts["rarity"], self._parts["has_rarity"]
         offsets = None
         if self._rule is not None:
@@ -250,7 +267,7 @@ class KeptModel:
             has_rarity = has_rarity | is_new
             told = np.where(has_rarity, rarity, np.nan)
             offsets = self._rule.offsets(told, KnownRows(embedding, is_known))
-        model = fit(self.predictor, self.space, embedding, is_known, offsets=offsets)
+        model = fit(self.predictor, self.space, embedding, is_known, offsets=offsets, in_place=True)
         self._drop("server", "confidence")
         left_out = self._is_left_out & ~is_known
         self._set(

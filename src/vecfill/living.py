@@ -150,9 +150,7 @@ class LivingModel(KeptModel):
         """
         refuse_unknown_options(options)
         sources: Sequence[KeptSource] = self._parts["sources"]
-        keys = [getattr(each.reader, "key", None) for each in sources]
-        guess = next((each for each in keys if each is not None), None)
-        tables = facts_by_source(sources, table, key=key, names=names, guess=guess, **options)
+        tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self.names.row(name) for name in entities}
         is_joint = isinstance(self.space, SourcesSpace)

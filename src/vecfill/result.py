@@ -199,8 +199,10 @@ class Result:
 
     def _about(self) -> dict[str, Any]:
         """Return what is said about a model: when and how it was made, and how good it is."""
+        table = self.alignment.table
         return {
             **provenance(import_module("vecfill").__version__),
+            **({} if table is None else {"vector": table.vector}),
             "n_known": len(self.known),
             "n_imputed": len(self.embedding),
             "n_dims": self.known.n_dims,

@@ -7,15 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from vecfill import __version__
+from vecfill.added import Added
 from vecfill.errors import InputError
 from vecfill.file_job import Enrichment, contents_beside
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import PathOrName, Progress, quiet
-from vecfill.inputs.frames import frame_of
+from vecfill.inputs.frames import frame_of, keyed
 from vecfill.inputs.one_table import without_imputed
-from vecfill.inputs.table_filling import Filling, filled_arrow, vector_text
-from vecfill.io.atomic import atomic_outputs
+from vecfill.inputs.table_filling import Filling, filled_arrow, vector_cells, vector_text
+from vecfill.io.atomic import atomic_output, atomic_outputs
 from vecfill.io.table_files import (
     TextCells,
     check_suffix,
@@ -23,7 +27,7 @@ from vecfill.io.table_files import (
     rewritten_text,
     table_format,
 )
-from vecfill.io.tables import separator_of
+from vecfill.io.tables import read_table, separator_of
 from vecfill.outputs import Outputs
 from vecfill.provenance import Fingerprint, manifest_path, provenance
 from vecfill.requests import TEXT_OPTIONS, Method, Reading, Trust, takes
@@ -240,3 +244,82 @@ def _text(table: Path, filling: Filling, reading: Reading) -> bytes:
         encoding=reading.encoding,
         header=reading.header,
     )
+
+
+def append_to_table(
+    table: PathOrName,
+    output: PathOrName,
+    new: PathOrName,
+    added: Added,
+    *,
+    key: str | None,
+    vector: str,
+    new_key: str | None = None,
+    confidence: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write `output`: the table file `table`, followed by the rows of `new` that were added.
+
+    `table` has features and a column of vectors, as `fill_table` writes it. The new rows take its
+    columns and types, and are null in columns that `new` lacks. `key` and `new_key` name the
+    columns of entities in both; by default the first. `confidence` names a column for confidences,
+    which is added if `table` lacks it.
+    """
+    path = Path(table)
+    if table_format(path) == "text":
+        raise InputError(
+            f"{path} is a text table with vectors in it. Only Parquet and Feather tables can be "
+            "extended: save it as one of them, or write the new vectors to a file of their own."
+        )
+    check_suffix(path, Path(output))
+    frame = frame_of(new)
+    assert frame is not None
+    if new_key is None and key in frame.names:
+        new_key = key
+    names, _ = keyed(frame, new_key)
+    kept = [row for row, name in enumerate(names) if name in added.embedding]
+    order = [added.embedding.row(names[row]) for row in kept]
+    facts = read_table(new).take(pa.array(kept, pa.int64()))
+    cells: dict[str, Any] = {name: facts.column(name) for name in frame.names}
+    vectors = added.embedding.vectors[order]
+
+    def extended(old: pa.Table) -> pa.Table:
+        own_key = old.column_names[0] if key is None else key
+        cells[own_key] = cells[frame.names[0] if new_key is None else new_key]
+        for name in (own_key, vector):
+            if name not in old.column_names:
+                raise InputError(
+                    f"{path} has no column {name!r}. Pass the table that the model was made from, "
+                    "with its vectors filled."
+                )
+        if confidence is not None:
+            if confidence not in old.column_names:
+                old = old.append_column(confidence, pa.nulls(old.num_rows, pa.float64()))
+            sure = None if added.confidence is None else added.confidence.values[order]
+            cells[confidence] = pa.nulls(len(kept)) if sure is None else pa.array(sure)
+        columns = [
+            vector_cells(vectors, field.type)
+            if field.name == vector
+            else _as_type(cells[field.name], field, path)
+            if field.name in cells
+            else pa.nulls(len(kept), field.type)
+            for field in old.schema
+        ]
+        return pa.concat_tables([old, pa.table(columns, schema=old.schema)])
+
+    data = rewritten_columns(path, extended)
+    with atomic_output(output, overwrite=overwrite) as file:
+        file.write(data)
+
+
+def _as_type(column: Any, field: pa.Field, path: Path) -> Any:
+    """Return cells in the type of a column; cells of text files are text, empty ones are null."""
+    try:
+        if pa.types.is_string(column.type) and not pa.types.is_string(field.type):
+            column = pc.if_else(pc.equal(column, ""), None, column)
+        return pc.cast(column, field.type)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"column {field.name!r} of the new table does not fit that of {path}, which has the "
+            f"type {field.type}: {error}"
+        ) from error

@@ -156,3 +156,12 @@ def test_empty_keyed_vectors_are_refused():
 
     with pytest.raises(vf.InputError, match="hold no words"):
         vf.impute(TABLE, KeyedVectors(3))
+
+
+def test_what_a_model_gives_to_later_entities_goes_into_keyed_vectors(result):
+    model = result.to_model()
+    added = model.add({"newtown": {"x": 0.1, "y": 0.2, "z": 0.3}})
+    keyed = vf.to_gensim(added, into=vf.to_gensim(model))
+    assert keyed.index_to_key == [*KNOWN, *UNKNOWN, "newtown"]
+    assert keyed["newtown"].tobytes() == added.embedding["newtown"].tobytes()
+    assert keyed[UNKNOWN[0]].tobytes() == result.embedding[UNKNOWN[0]].tobytes()

@@ -39,6 +39,11 @@ def world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> World:
     return world
 
 
+def test_verify_names_the_folder_that_is_no_model(world: World):
+    assert "new does not exist" in world.refused("verify", "model", "new")
+    assert "other.vec is not the folder" in world.refused("verify", "other.vec", "model")
+
+
 def test_terms_become_tokens(world: World):
     done = world.json(
         "tokens", "model", "terms.txt", "--source", "other.vec", "-o", "new", "--report", "p.html"

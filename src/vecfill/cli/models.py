@@ -71,6 +71,14 @@ def add(
             help="Keep the new entities in the model and write the model to this file.",
         ),
     ] = None,
+    confidence_column: Annotated[
+        str | None,
+        typer.Option(
+            "--confidence-column",
+            metavar="NAME",
+            help="With --append-to and a table: column for the confidence of new vectors.",
+        ),
+    ] = None,
     overwrite: options.OverwriteOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
@@ -78,7 +86,9 @@ def add(
     """Write vectors for entities that came after the model was saved.
 
     Nothing is fitted again. OUTPUT has only the vectors of the new entities, in the format of the
-    original embedding. With --append-to, it is that file followed by the new rows.
+    original embedding. With --append-to, it is that file followed by the new rows. If the model was
+    made from one table with features and vectors, ENRICHED is that table, filled, and the new rows
+    have their features too.
     """
     from vecfill.errors import InputError
     from vecfill.io import append_rows, write_embedding
@@ -96,11 +106,30 @@ def add(
         progress("Adding entities", 0, 0)
         living = load(model, n_jobs=jobs)
         added = living.add(table, key=key, keep=save is not None)
-        form = living.about.get("format")
+        form, vector = living.about.get("format"), living.about.get("vector")
         new = _written(added.embedding, form)
         if not len(new) and append_to is None:
             raise InputError(f"{table} has no entity that is new to the model: {added!r}")
-        if append_to is not None:
+        is_table = append_to is not None and vector is not None
+        if confidence_column is not None and not is_table:
+            raise InputError(
+                "--confidence-column is for --append-to and a model of one table (--vector)."
+            )
+        if append_to is not None and vector is not None:
+            from vecfill.table_job import append_to_table
+
+            append_to_table(
+                append_to,
+                target,
+                table,
+                added,
+                key=living.key,
+                vector=vector,
+                new_key=key,
+                confidence=confidence_column,
+                overwrite=overwrite,
+            )
+        elif append_to is not None:
             append_rows(append_to, target, new, overwrite=overwrite)
         else:
             write_embedding(new, target, format=form, overwrite=overwrite)

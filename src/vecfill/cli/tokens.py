@@ -183,10 +183,20 @@ def _summary(found: TokenImputation, done: AddedTokens) -> str:
     return summary.as_text(lines)
 
 
-def are_models(*paths: Path) -> bool:
-    """Tell whether all paths are folders with files that a model has."""
+def are_models(original: Path, enriched: Path) -> bool:
+    """Tell whether both paths are folders with files that a model has; refuse one of each kind."""
+    from vecfill.errors import InputError
+
     names = ("config.json", "modules.json", "tokenizer.json")
-    return all(any((path / name).exists() for name in names) for path in paths)
+    found = [any((path / name).exists() for name in names) for path in (original, enriched)]
+    if any(found) and not all(found):
+        model, other = (original, enriched) if found[0] else (enriched, original)
+        what = "is not the folder of a model" if other.exists() else "does not exist"
+        raise InputError(
+            f"{other} {what}, and {model} is one. Pass the folder before and after tokens were "
+            "added."
+        )
+    return all(found)
 
 
 def verify_folders(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -29,17 +30,32 @@ def verify(
             help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
         ),
     ] = None,
+    vector: Annotated[
+        str | None,
+        typer.Option(
+            "--vector",
+            rich_help_panel="Input",
+            metavar="COLUMN",
+            help="Column of vectors, if the files are tables with features and vectors.",
+        ),
+    ] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Prove that every known row is unchanged.
 
     Both files are compared byte for byte, and added rows are listed. The exit status is 2 if a
-    known row differs. With --replaced, the rows that MANIFEST lists must match its hashes. Two
-    folders of language models are compared by tensors, tokenizer and all other files.
+    known row differs. With --replaced, the rows that MANIFEST lists must match its hashes. With
+    --vector, two tables are compared cell by cell: only empty vectors may be filled, and rows and
+    columns added. Two folders of language models are compared by tensors, tokenizer and all other
+    files.
     """
     if are_models(original, enriched):
-        refused = {"format": format, "member": member, "replaced": replaced}
+        refused = {"format": format, "member": member, "replaced": replaced, "vector": vector}
         verify_folders(original, enriched, refused, json=json)
+        return
+    if vector is not None:
+        others = {"--format": format, "--member": member, "--replaced": replaced}
+        verify_tables(original, enriched, vector, others, json=json)
         return
     from dataclasses import asdict
 
@@ -72,4 +88,35 @@ def verify(
         raise InputError(
             f"{enriched} does not hold every row of {original} unchanged: {found.difference} "
             "Enrich the original again."
+        )
+
+
+def verify_tables(
+    original: Path, enriched: Path, vector: str, others: Mapping[str, object], *, json: bool
+) -> None:
+    """Compare two tables with a column of vectors, and say what was found."""
+    from dataclasses import asdict
+
+    from vecfill.errors import InputError, OptionError
+    from vecfill.io.verifying_tables import verify_table
+
+    for name, value in others.items():
+        if value is not None:
+            raise OptionError(f"{name} has no effect with --vector. Leave it out.")
+    found = verify_table(original, enriched, vector=vector)
+    if json:
+        from vecfill.provenance import as_json
+
+        console.out(as_json({**asdict(found), "ok": found.ok}))
+    elif found.ok:
+        console.out(
+            f"{found.n_rows:,} rows and {found.n_vectors:,} vectors unchanged, "
+            f"{found.n_filled:,} vectors filled, {found.n_added:,} rows added"
+        )
+        for name in found.new_columns:
+            console.out(console.plain(f"+ column {name}"))
+    if not found.ok:
+        raise InputError(
+            f"{enriched} does not hold every cell of {original} unchanged: {found.difference} "
+            "Fill the original again."
         )

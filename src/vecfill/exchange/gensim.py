@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.rows import all_rows, new_rows
-from vecfill.result import Result
+from vecfill.exchange.rows import Found, all_rows, new_rows
 
 
-def to_gensim(result: Result | Embedding, into: Any = None) -> Any:
+def to_gensim(result: Found, into: Any = None) -> Any:
     """Return gensim `KeyedVectors` with the imputed vectors.
 
     Norms are computed again: after `add_vectors` gensim keeps the old ones, and `most_similar`
@@ -30,6 +28,7 @@ def to_gensim(result: Result | Embedding, into: Any = None) -> Any:
 
     Examples
     --------
+    >>> from vecfill import Embedding
     >>> words = Embedding(["cat", "dog", "car"], np.array([[1, 0], [0.8, 0.6], [0, 1]], "f4"))
     >>> to_gensim(words).most_similar("cat", topn=1)[0][0]
     'dog'

@@ -6,12 +6,17 @@ from collections.abc import Container
 
 import numpy as np
 
+from vecfill.added import Added
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
+from vecfill.living import LivingModel
 from vecfill.result import Result
 
+Found = Result | Embedding | LivingModel | Added
+"""What holds vectors: the result of `impute`, an embedding, a model, or what its `add` gave."""
 
-def all_rows(found: Result | Embedding) -> Embedding:
+
+def all_rows(found: Found) -> Embedding:
     """Return known and imputed entities with their vectors.
 
     Examples
@@ -21,17 +26,22 @@ def all_rows(found: Result | Embedding) -> Embedding:
     """
     if isinstance(found, Embedding):
         return found
+    if isinstance(found, Added):
+        return found.embedding
+    if isinstance(found, LivingModel):
+        known, imputed = found.known, found.embedding
+        return Embedding(
+            (*known.words, *imputed.words), np.vstack([known.vectors, imputed.vectors])
+        )
     if not isinstance(found, Result):
         raise InputError(
             f"an object of type {type(found).__name__} holds no imputed vectors. Pass what "
-            "vecfill.impute returned, or an Embedding."
+            "vecfill.impute or add of a model returned, a model, or an Embedding."
         )
     return found.enriched
 
 
-def new_rows(
-    found: Result | Embedding, taken: Container[str], *, n_dims: int, where: str
-) -> Embedding:
+def new_rows(found: Found, taken: Container[str], *, n_dims: int, where: str) -> Embedding:
     """Return the imputed entities whose names are not taken, for a place that has vectors already.
 
     Examples
@@ -39,7 +49,7 @@ def new_rows(
     >>> new_rows(Embedding(["a", "b"], [[1.0], [2.0]]), {"a"}, n_dims=1, where="the model")
     Embedding(1 words, 1 dims, float64: 'b')
     """
-    rows = found.embedding if isinstance(found, Result) else all_rows(found)
+    rows = found.embedding if isinstance(found, Result | LivingModel) else all_rows(found)
     if rows.n_dims != n_dims:
         raise InputError(
             f"the imputed vectors have {rows.n_dims} dimensions, but those of {where} have "

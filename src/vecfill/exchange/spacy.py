@@ -6,17 +6,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vecfill.embedding import Embedding, printable
+from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.rows import all_rows, new_rows
+from vecfill.exchange.rows import Found, all_rows, new_rows
 from vecfill.inputs.objects import refuse_floret
-from vecfill.result import Result
 
 Pipeline = TypeVar("Pipeline")
 
 
-def to_spacy(nlp: Pipeline, result: Result | Embedding) -> Pipeline:
+def to_spacy(nlp: Pipeline, result: Found) -> Pipeline:
     """Add the imputed vectors to a spaCy pipeline or vocabulary, and return it.
 
     A word that has a vector keeps it, so a second call changes nothing. If the vocabulary has no
@@ -28,10 +27,11 @@ def to_spacy(nlp: Pipeline, result: Result | Embedding) -> Pipeline:
     nlp
         The pipeline or its `Vocab`. It is changed.
     result
-        What `vecfill.impute` returned, or an `Embedding`.
+        What `vecfill.impute` or `LivingModel.add` returned, a model, or an `Embedding`.
 
     Examples
     --------
+    >>> from vecfill import Embedding
     >>> import spacy
     >>> nlp = to_spacy(spacy.blank("en"), Embedding(["cat", "dog"], np.eye(2, dtype="f4")))
     >>> nlp("a dog")[1].vector.tolist(), nlp.vocab.vectors.shape

@@ -12,7 +12,7 @@ from vecfill import checks
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.rows import all_rows
+from vecfill.exchange.rows import Found, all_rows
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.entities import listed
 from vecfill.io import read_embedding
@@ -23,7 +23,7 @@ MISSING = ("normal", "zeros", "refuse")
 
 
 def to_torch(
-    result: Result | Embedding,
+    result: Found,
     vocabulary: Iterable[str] | Mapping[str, int] | None = None,
     *,
     base: Any = None,
@@ -38,7 +38,7 @@ def to_torch(
     Parameters
     ----------
     result
-        What `vecfill.impute` returned, or an `Embedding`.
+        What `vecfill.impute` or `LivingModel.add` returned, a model, or an `Embedding`.
     vocabulary
         The words in the order of the rows, or a mapping from word to row. By default the known
         and then the imputed entities.
@@ -138,9 +138,9 @@ def _base(base: Any, words: list[str]) -> Embedding | None:
     return as_embedding(base)
 
 
-def _synonyms(result: Result | Embedding) -> dict[str, str]:
+def _synonyms(result: Found) -> dict[str, str]:
     """Return the entities that words of the embedding were matched to."""
-    if isinstance(result, Embedding):
+    if not isinstance(result, Result):
         return {}
     return {word: entity for entity, word in result.matches.words.items()}
 

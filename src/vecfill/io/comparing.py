@@ -119,7 +119,7 @@ def difference_of_tables(old: TableReader, new: TableReader) -> Difference | Non
             mine = table.column(place).slice(0, n_shared)
             theirs = other.column(place).slice(0, n_shared)
             if not same_bits(mine, theirs):
-                row = _first_other_row(mine, theirs)
+                row = first_other_row(mine, theirs)
                 word = decoded(old.words_of(table.slice(row, 1))[0])
                 return Difference(
                     f"row {first + row}, '{printable(word)}': {name!r} is not the same.", word
@@ -152,7 +152,7 @@ class _Pieces:
         return joined.slice(0, n_rows)
 
 
-def _first_other_row(one: Any, other: Any) -> int:
+def first_other_row(one: Any, other: Any) -> int:
     """Return the first row in which two columns differ, by halving."""
     low, high = 0, len(one)
     while high - low > 1:

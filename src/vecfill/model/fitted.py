@@ -126,13 +126,17 @@ def fit(
     *,
     tol: float = TOL,
     offsets: Offsets | None = None,
+    in_place: bool = False,
 ) -> Model:
-    """Return a predictor fitted to the known rows of `embedding`, which is not changed.
+    """Return a predictor fitted to the known rows of `embedding`.
+
+    `embedding` is not changed, unless its unknown rows may be filled `in_place`.
 
     With `offsets`, they are taken out of the known vectors first and put back into the imputed
     ones; the known rows stay as they are.
     """
-    filled = KnownRows(embedding.copy(), is_known)
+    is_shared = in_place and offsets is None
+    filled = KnownRows(embedding if is_shared else embedding.copy(), is_known)
     if offsets is not None:
         filled.embedding[is_known] -= offsets.known
     composition = predictor.fill(space, filled, tol=tol)

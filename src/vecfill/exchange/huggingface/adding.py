@@ -198,8 +198,8 @@ def _notes(model: ModelFolder, stale: tuple[str, ...]) -> tuple[str, ...]:
     ]
     if old:
         notes.append(
-            f"{', '.join(old)} list the tokens of the original model. New tokens are in "
-            "tokenizer.json, which transformers reads."
+            f"{', '.join(old)} {'lists' if len(old) == 1 else 'list'} the tokens of the original "
+            "model. New tokens are in tokenizer.json, which transformers reads."
         )
     if model.tokenizer.style in ("bytes", "metaspace"):
         notes.append(
