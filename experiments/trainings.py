@@ -13,8 +13,8 @@ from typing import Any
 from lstm import Task, train
 
 _MATTERS = (
-    "seed", "split_seed", "train_share", "valid_share", "max_train_lines", "max_other_lines",
-    "min_count", "claims", "count_bins", "recipe", "word2vec", "setting",
+    "seed", "split_seed", "train_share", "valid_share", "max_train_lines", "max_valid_lines",
+    "max_test_lines", "min_count", "claims", "count_bins", "recipe", "word2vec", "setting",
 )  # fmt: skip
 """What changes a training; more seeds or more starts leave those that are done as they are."""
 
@@ -46,7 +46,8 @@ def trained(tasks: list[Task], config: dict[str, Any], out: Path) -> Iterator[di
 def _folder(config: dict[str, Any], size: dict[str, Any], out: Path) -> Path:
     """Return where trainings of one size and one configuration are kept."""
     matters = {name: config[name] for name in _MATTERS}
-    matters["size"] = size
+    # The first two starts of a claim say which test tokens are counted apart.
+    matters |= {"claims": [claim[:2] for claim in config["claims"]], "size": size}
     chosen = json.dumps(matters, sort_keys=True).encode()
     folder = out / "runs" / hashlib.sha256(chosen).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from finance import read_table2
 from headlines import as_numbers, read_headlines, vocabulary
-from imputed_tokens import compared, counted, token_groups
+from imputed_tokens import compared, compared_by_count, counted, token_groups
 from lstm import Task
 from record import Result
 from start_vectors import start_vectors
@@ -29,8 +29,8 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     )
     lines = parts.train[: config["max_train_lines"]]
     words = vocabulary(lines, min_count=config["min_count"])
-    others = [part[: config["max_other_lines"]] for part in (parts.valid, parts.test)]
-    valid, test = (as_numbers(part, words) for part in others)
+    valid = as_numbers(parts.valid[: config["max_valid_lines"]], words)
+    test = as_numbers(parts.test[: config["max_test_lines"]], words)
     tasks: list[Task] = []
     starts: dict[str, dict[str, np.ndarray]] = {}
     groups = {}
@@ -53,8 +53,6 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         ]  # fmt: skip
     runs = sorted(trained(tasks, config, out), key=lambda r: (r["size"], r["start"], r["seed"]))
     tokens = {"Test tokens that are imputed names": counted(config, groups, len(test))}
-    if config["finished"]:
-        config = _of_finished(config, runs, starts)
     remarks = [
         f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
         "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
@@ -70,9 +68,8 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         )
         for size, given in starts.items()
     }
-    tables["Where the gain is: perplexity with imputed names against without"] = compared(
-        config, runs
-    )
+    tables["Where the gain is: perplexity without and with imputed names"] = compared(config, runs)
+    tables["The same, by how often training shows the name"] = compared_by_count(config, runs)
     tables |= tokens
     spent = [epoch["processor seconds"] for one in runs for epoch in one["epochs"]]
     metrics = {name: table.reset_index().to_dict("records") for name, table in tables.items()}
@@ -88,18 +85,6 @@ def _refuse_claims(config: dict[str, Any]) -> None:
             f"claims compare {sorted(absent)[0]!r}, which is not among the starts. Add it to the "
             "starts, or leave the claim out."
         )
-
-
-def _of_finished(
-    config: dict[str, Any], runs: list[dict[str, Any]], sizes: dict[str, Any]
-) -> dict[str, Any]:
-    """Return `config` with the starts that have a training of each size, and their claims."""
-    done = {(one["size"], one["start"]) for one in runs}
-    starts = [
-        start for start in config["starts"] if all((size, start) in done for size in sizes)
-    ]  # fmt: skip
-    claims = [claim for claim in config["claims"] if set(claim) <= set(starts)]
-    return config | {"starts": starts, "claims": claims}
 
 
 def _lines(size: str) -> str:
@@ -141,7 +126,8 @@ def _paired(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return test perplexities of each start and their decrease against `self`, seed by seed.
 
-    A seed gives the same noise and the same other weights to every start.
+    Starts that have not been trained are left out. A seed gives the same noise and the same other
+    weights to every start.
     """
     by_start = {
         start: {one["seed"]: one["test"] for one in runs if one["start"] == start}
@@ -150,6 +136,8 @@ def _paired(
     found = {}
     for start, by_seed in by_start.items():
         seeds = sorted(by_seed.keys() & by_start["self"].keys())
+        if not seeds:
+            continue
         ours, own = (np.array([each[n] for n in seeds]) for each in (by_seed, by_start["self"]))
         found[start] = ours, 100 * (1 - ours / own)
     return found
