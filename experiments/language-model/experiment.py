@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from finance import read_table2
-from headlines import as_numbers, read_headlines, vocabulary
+from headlines import Lines, as_numbers, read_headlines, vocabulary
 from imputed_tokens import compared, compared_by_count, counted, token_groups
 from lstm import Task
 from record import Result
 from start_vectors import start_vectors
-from trainings import trained
+from trainings import kept_starts, trained
 from vecfill.views import plots
 
 
@@ -39,9 +41,11 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         name = size["name"]
         fewer = lines[: round(size["share"] * len(lines))]
         stream = as_numbers(fewer, words)
-        threshold = {"word2vec": config["word2vec"] | {"min_count": size["self_min_count"]}}
-        starts[name] = dict(
-            start_vectors(config | threshold, words, fewer, data, out.parent / "cache")
+        starts[name] = kept_starts(
+            config,
+            size,
+            out,
+            partial(_made, config, size, words, fewer, data, out.parent / "cache"),
         )
         counts = np.bincount(stream, minlength=len(words))
         groups[name] = token_groups(config, starts[name], counts, test)
@@ -76,6 +80,20 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     metrics |= {"runs": runs, "processor seconds an epoch": float(np.mean(spent))}
     figures = {"language-model": _figure(config, runs, published)}
     return Result(metrics, tables, figures, remarks)
+
+
+def _made(
+    config: dict[str, Any],
+    size: dict[str, Any],
+    words: list[str],
+    lines: Lines,
+    data: Path,
+    cache: Path,
+    starts: list[str],
+) -> Iterator[tuple[str, np.ndarray]]:
+    word2vec = config["word2vec"] | {"min_count": size["self_min_count"]}
+    chosen = config | {"starts": starts, "word2vec": word2vec}
+    return start_vectors(chosen, words, lines, data, cache)
 
 
 def _refuse_claims(config: dict[str, Any]) -> None:

@@ -202,3 +202,33 @@ def test_a_training_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     ):
         changed = trainings._folder(config | {name: value}, config["sizes"][0], tmp_path)
         assert (changed == folder) is same
+
+
+@pytest.mark.extra
+def test_a_start_that_is_kept_is_not_made_again(tmp_path):
+    trainings = importlib.import_module("trainings")
+    config = dict.fromkeys(trainings._MATTERS, 0) | {"claims": [], "starts": ["a", "a + b (auto)"]}
+    asked = []
+
+    def make(starts):
+        asked.append(starts)
+        return [(start, np.full((2, 2), float(len(start)))) for start in starts]
+
+    first = trainings.kept_starts(config, {"name": "all"}, tmp_path, make)
+    more = config | {"starts": [*config["starts"], "c"]}
+    second = trainings.kept_starts(more, {"name": "all"}, tmp_path, make)
+    assert asked == [["a", "a + b (auto)"], ["c"]]
+    np.testing.assert_array_equal(second["a + b (auto)"], first["a + b (auto)"])
+
+
+@pytest.mark.extra
+def test_shuffling_deals_out_imputed_vectors_and_leaves_the_known_ones():
+    pd = importlib.import_module("pandas")
+    module = importlib.import_module("start_vectors")
+    names = ["known", *"abcdefgh", "not a word"]
+    vectors = pd.DataFrame(np.arange(20.0).reshape(10, 2), index=names)
+    found = module._shuffled(vectors, 1, names[:-1], seed=0)
+    assert found.index.tolist() == names[:-1]
+    assert found.loc["known"].tolist() == [0.0, 1.0]
+    assert sorted(found[0]) == vectors[0].tolist()[:-1]
+    assert (found != vectors[:-1]).any().any()
