@@ -106,6 +106,19 @@ def compared_by_count(config: dict[str, Any], runs: list[dict[str, Any]]) -> pd.
     return pd.DataFrame(rows, columns=columns).set_index("training lines")
 
 
+def decreases_after_names(
+    config: dict[str, Any], runs: list[dict[str, Any]], size: str
+) -> dict[str, tuple[float, float, float]]:
+    """Return for each start its mean decrease after imputed names in %, and one error around it."""
+    found = {}
+    for name, base, enriched, start, of_size in _compared_starts(config, runs):
+        after = name == size and _decrease(of_size, base, start, _group(enriched, AFTER))
+        if after:
+            mean, error = after.percent
+            found[start] = (mean, mean - error, mean + error)
+    return found
+
+
 @dataclass(frozen=True)
 class Decrease:
     """Perplexity of some tokens from two starts, a value a seed."""
@@ -113,6 +126,13 @@ class Decrease:
     n_tokens: int
     without: np.ndarray
     with_them: np.ndarray
+
+    @property
+    def percent(self) -> tuple[float, float]:
+        """Mean decrease in percent, paired by seed, and its standard error (0 for one seed)."""
+        found = 100 * (1 - self.with_them / self.without)
+        error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
+        return float(found.mean()), float(error)
 
 
 def _compared_starts(
@@ -156,9 +176,8 @@ def _shown(found: Decrease | None) -> str:
     """Return ``before to after (decrease ± its standard error %)``, paired by seed."""
     if found is None:
         return ""
-    decrease = 100 * (1 - found.with_them / found.without)
-    error = decrease.std(ddof=1) / np.sqrt(len(decrease)) if len(decrease) > 1 else None
-    spread = "" if error is None else f" ± {error:.2f}"
+    mean, error = found.percent
+    spread = f" ± {error:.2f}" if len(found.without) > 1 else ""
     digits = 2 if found.without.mean() < 1000 else 0
     ends = (f"{each.mean():.{digits}f}" for each in (found.without, found.with_them))
-    return f"{' to '.join(ends)} ({decrease.mean():.2f}{spread} %)"
+    return f"{' to '.join(ends)} ({mean:.2f}{spread} %)"

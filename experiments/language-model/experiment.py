@@ -12,7 +12,13 @@ import pandas as pd
 
 from finance import read_table2
 from headlines import Lines, as_numbers, read_headlines, vocabulary
-from imputed_tokens import compared, compared_by_count, counted, token_groups
+from imputed_tokens import (
+    compared,
+    compared_by_count,
+    counted,
+    decreases_after_names,
+    token_groups,
+)
 from lstm import Task
 from record import Result
 from start_vectors import start_vectors
@@ -166,15 +172,18 @@ def _standard_error(values: np.ndarray) -> float:
 
 
 def _figure(config: dict[str, Any], runs: list[dict[str, Any]], published: pd.DataFrame) -> Any:
-    """Draw the decrease against `self` with one standard error, the paper's beside ours."""
+    """Draw decreases with one standard error: against `self`, after names, and the paper's."""
     panels: dict[str, dict[str, Any]] = {}
     for size in config["sizes"]:
         of_size = [one for one in runs if one["size"] == size["name"]]
-        panels[f"decrease, %: {_lines(size['name'])}"] = {
+        panels[f"{size['name']}: % below self"] = {
             start: (mean := decrease.mean(), mean - error, mean + error)
             for start, (_, decrease) in _paired(config, of_size).items()
             for error in [_standard_error(decrease)]
         }
+        after = decreases_after_names(config, of_size, size["name"])
+        if after:
+            panels[f"{size['name']}: % lower after imputed names"] = after
     theirs = published["decrease"].reindex(config["starts"]).dropna()
-    panels["the paper's, on another scale"] = theirs.to_dict()
+    panels["the paper: % below self"] = theirs.to_dict()
     return plots.intervals(panels, accent=[name for name in config["starts"] if "returns" in name])
