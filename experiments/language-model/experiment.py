@@ -13,6 +13,7 @@ import pandas as pd
 from finance import read_table2
 from headlines import Lines, as_numbers, read_headlines, vocabulary
 from imputed_tokens import (
+    SHUFFLED,
     compared,
     compared_by_count,
     counted,
@@ -186,4 +187,5 @@ def _figure(config: dict[str, Any], runs: list[dict[str, Any]], published: pd.Da
             panels[f"{size['name']}: % lower after imputed names"] = after
     theirs = published["decrease"].reindex(config["starts"]).dropna()
     panels["the paper: % below self"] = theirs.to_dict()
-    return plots.intervals(panels, accent=[name for name in config["starts"] if "returns" in name])
+    accent = [s for s in config["starts"] if "returns" in s and not s.endswith(SHUFFLED)]
+    return plots.intervals(panels, accent=accent)
