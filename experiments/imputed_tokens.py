@@ -146,9 +146,9 @@ def _compared_starts(
         for base, *enriched in config["claims"]:
             for start in enriched:
                 yield size["name"], base, enriched[0], start, of_size
-            # Against its control, a start gains what its vectors say of the single names.
-            if (control := enriched[0] + SHUFFLED) in enriched:
-                yield size["name"], control, enriched[0], enriched[0], of_size
+                # Against its control, a start gains what its vectors say of the single names.
+                if (control := start + SHUFFLED) in enriched:
+                    yield size["name"], control, enriched[0], start, of_size
 
 
 def _group(enriched: str, kind: str) -> str:

@@ -28,10 +28,10 @@ def start_vectors(
 
     ``"A + B"`` is A, with the words that A lacks and B describes imputed from B as the authors do;
     ``"A + B (auto)"`` leaves the method to `vecfill.impute`, which may be given several sources,
-    ``"A + B + C (auto)"``. ``"A + B (shuffled)"`` is ``"A + B"`` with its imputed vectors dealt out
-    to the imputed words at random: what it gains, any vector of an imputed word would gain.
+    ``"A + B + C (auto)"``. ``" (shuffled)"`` after either deals out its imputed vectors to the
+    imputed words at random: what that gains, any vector of an imputed word would gain.
     """
-    parts = {start: start.removesuffix(AUTO).removesuffix(SHUFFLED) for start in config["starts"]}
+    parts = {start: start.removesuffix(SHUFFLED).removesuffix(AUTO) for start in config["starts"]}
     sources = {part for start in parts.values() for part in start.split(" + ")}
     n_dims = config["word2vec"]["vector_size"]
     found: dict[str, pd.DataFrame] = {}
@@ -51,13 +51,13 @@ def start_vectors(
             yield start, np.full((len(words), n_dims), np.nan)
             continue
         vectors = found[base]
-        if start.endswith(AUTO):
+        if start.removesuffix(SHUFFLED).endswith(AUTO):
             described = {name: found[name] for name in domains}
             vectors = _chosen(vectors, described, seed=config["seed"])
         elif domains:
             vectors = _imputed(vectors, found[domains[0]], config)
-            if start.endswith(SHUFFLED):
-                vectors = _shuffled(vectors, len(found[base]), words, seed=config["seed"])
+        if start.endswith(SHUFFLED):
+            vectors = _shuffled(vectors, len(found[base]), words, seed=config["seed"])
         yield start, vectors.reindex(words).to_numpy()
 
 

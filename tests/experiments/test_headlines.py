@@ -167,14 +167,14 @@ def test_starts_are_compared_on_the_same_names_and_paired_by_seed():
         for (start, seed), loss in losses.items()
     ]  # fmt: skip
     table = module.compared(config, runs)
-    assert table["start"].tolist() == ["a + b", "a + b (shuffled)", "a + b"]
-    assert table["against"].tolist() == ["a", "a", "a + b (shuffled)"]
+    assert table["start"].tolist() == ["a + b", "a + b", "a + b (shuffled)"]
+    assert table["against"].tolist() == ["a", "a + b (shuffled)", "a"]
     assert table["seeds"].tolist() == [2, 1, 1]
     decrease = 100 * (1 - np.exp(-1))
     assert table["imputed names"].tolist() == [
         f"37.34 to 13.74 ({decrease:.2f} ± 0.00 %)",
-        "54.60 to 54.60 (0.00 %)",
         f"54.60 to 20.09 ({decrease:.2f} %)",
+        "54.60 to 54.60 (0.00 %)",
     ]
     assert table["all other tokens"].tolist() == [""] * 3
     by_count = module.compared_by_count(config, runs)
