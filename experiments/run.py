@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 import time
 import tomllib
@@ -68,12 +69,21 @@ def run_one(name: str, data: Path, out: Path, *, config: dict[str, Any], page: P
     """Run one experiment and write what it found under ``out/NAME``."""
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), _processor_seconds()
     result = load_experiment(name).run(config, data, folder)
     record.write(result, folder, name=name, config=config, seconds=time.perf_counter() - start)
     if page is not None:
         record.fill_page(page, name, folder, quick=config["quick"])
-    print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    print(
+        f"{name}: {time.perf_counter() - start:.0f} s, "
+        f"{_processor_seconds() - spent:.0f} s of processor time",
+        file=sys.stderr,
+    )
+
+
+def _processor_seconds() -> float:
+    """Return what this process and those that it has started and ended took so far."""
+    return sum(os.times()[:4])
 
 
 def main() -> int:

