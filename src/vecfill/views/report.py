@@ -91,7 +91,7 @@ def report_bytes(
     manifest: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what `write_report` writes, for those who write it together with other files."""
-    if not hasattr(result, "alignment"):
+    if not hasattr(result, "suspicious"):
         raise InputError(
             f"an object of type {type(result).__name__} is no result. Pass what vecfill.impute "
             "returned."
