@@ -43,7 +43,7 @@ def draw_quality() -> None:
     head, *lines = _table_after("## Several sources").splitlines()
     titles = _cells(head)
     methods = {
-        "encode and regress": ("a sentence model and ridge regression", GREY),
+        "encode and regress": ("text or name encoded, ridge regression", GREY),
         "best single source": ("vecfill, best single source", "#7fb5ab"),
         "all sources": ("vecfill, all sources", ACCENT),
     }
@@ -57,10 +57,13 @@ def draw_quality() -> None:
         at = [number + (place - 1) * 0.27 for number in range(len(sets))]
         bars = axes.bar(at, hits, width=0.25, color=colour, label=label)
         axes.bar_label(bars, [f"{value:.0%}" for value in hits], fontsize=8, padding=2)
-    axes.set_xticks(range(len(sets)), [f"{cells[0]}\n{cells[2]} hidden" for cells in sets])
+    hidden = titles.index("hidden")
+    labels = [f"{cells[0].partition(' (')[0]}\n{cells[hidden]} hidden" for cells in sets]
+    axes.set_xticks(range(len(sets)), labels)
+    axes.set_ylim(0, 0.95)  # room for the legend
     axes.set_yticks([])
     axes.set_title("Hidden entities whose true vector is among the ten nearest", loc="left")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="upper right")
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     save(figure, "quality.png")
