@@ -183,8 +183,7 @@ def match_command(
         console.out(console.plain(found.table()))
     elif str(output) == "-":
         console.out_csv(text)
-    summary, *_ = str(found).splitlines()
-    console.note(summary)
+    console.note(found.summary())
     console.notes(found.notes)
     found.require_matches()
 

@@ -224,9 +224,10 @@ class MatchReport:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return "\n".join((self._summary(), self.table(_N_SHOWN), *self.notes))
+        return "\n".join((self.summary(), self.table(_N_SHOWN), *self.notes))
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
+        """Return in one line how many entities have a word."""
         how = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         return (
             f"{len(self.words)} of {len(self.matches)} entities have a word "
@@ -241,7 +242,7 @@ class MatchReport:
         )
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         return (
-            f"<p>{html.escape(self._summary())}</p><table><tr><th>entity</th><th>word</th>"
+            f"<p>{html.escape(self.summary())}</p><table><tr><th>entity</th><th>word</th>"
             f"<th>how</th></tr>{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
         )
 
