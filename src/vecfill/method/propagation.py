@@ -32,6 +32,7 @@ __all__ = [
     "fill_unknown",
     "propagate",
     "propagate_by_iteration",
+    "propagate_known",
     "split_weights",
 ]
 
@@ -102,9 +103,34 @@ def propagate(
     >>> propagate(weights, embedding, np.array([True, False, True])).vectors
     array([[1.]])
     """
-    vectors = np.empty((int((~is_known).sum()), embedding.shape[1]), embedding.dtype)
+    return _solved(weights, embedding, is_known, tol, n_jobs)
+
+
+def propagate_known(
+    weights: csr_array,
+    known: np.ndarray,
+    is_known: KnownMask,
+    *,
+    tol: float = RESIDUAL_TOL,
+    n_jobs: Workers = None,
+) -> Propagation:
+    """Return what `propagate` does, from the vectors of the known rows alone, in order.
+
+    Examples
+    --------
+    >>> weights = csr_array(np.array([[1, 0, 0], [0.75, 0, 0.25], [0, 0, 1]]))
+    >>> propagate_known(weights, np.array([[0.0], [4.0]]), np.array([True, False, True])).vectors
+    array([[1.]])
+    """
+    return _solved(weights, known, is_known, tol, n_jobs)
+
+
+def _solved(
+    weights: csr_array, given: np.ndarray, is_known: np.ndarray, tol: float, n_jobs: Workers
+) -> Propagation:
+    vectors = np.empty((int((~is_known).sum()), given.shape[1]), given.dtype)
     rows = np.arange(len(vectors))
-    convergence = _solve(weights, embedding, is_known, vectors, rows, tol, n_jobs)
+    convergence = _solve(weights, given, is_known, vectors, rows, tol, n_jobs)
     return _with_vectors(vectors, convergence)
 
 

@@ -18,6 +18,7 @@ from scipy.sparse.linalg import svds
 
 from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.engine import row_blocks
 from vecfill.method.scaling import divided, safe_exponents, well_scaled
 
 MAX_RANK = 512
@@ -28,6 +29,8 @@ MOST_DECOMPOSED = 4000
 
 ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
+
+ROWS_PER_BLOCK = 4096
 
 N_JUDGES = 16
 """Columns on which strengths are compared: random mixes, if the embedding has more."""
@@ -233,8 +236,12 @@ def _least_missing(left: np.ndarray, singular: np.ndarray, wanted: np.ndarray) -
     wanted = wanted @ judges(wanted.shape[1])
     targets = left.T @ wanted
     alphas = ALPHAS * (singular**2).mean()
-    errors = [(missed(left, singular, wanted, targets, alpha) ** 2).sum() for alpha in alphas]
-    return strongest_of_best(alphas, np.array(errors))
+    errors = np.zeros(alphas.size)
+    # A part that stays in the cache is looked at under all strengths before the next.
+    for part in row_blocks(len(left), ROWS_PER_BLOCK):
+        some = left[part], singular, wanted[part], targets
+        errors += [(missed(*some, alpha, len(left)) ** 2).sum() for alpha in alphas]
+    return strongest_of_best(alphas, errors)
 
 
 def judges(n_dims: int) -> np.ndarray:

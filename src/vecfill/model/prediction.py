@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill._blas import one_blas_thread
-from vecfill.method.propagation import Convergence, propagate
+from vecfill.method.propagation import Convergence, propagate_known
 from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
@@ -113,9 +113,8 @@ class PropagatedMix:
 
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every unknown row."""
-        columns, is_known = self.given.in_place(values), self.given.is_known
-        n_jobs = self.space.n_jobs
-        found = propagate(self.weights, columns, is_known, tol=tol, n_jobs=n_jobs).vectors
+        is_known, n_jobs = self.given.is_known, self.space.n_jobs
+        found = propagate_known(self.weights, values, is_known, tol=tol, n_jobs=n_jobs).vectors
         return found if self.places is None else found[self.places]
 
     @property

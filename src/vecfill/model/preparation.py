@@ -16,11 +16,14 @@ from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.scaling import inverse, standardized
+from vecfill.method.engine import row_blocks
 from vecfill.model.rank_normal import RankNormal, own_scores
 
 _SMALL = 500
 _N_ROUNDS = 30
 _MAX_DENSE = 1 << 31
+ROWS_PER_BLOCK = 2048
+"""Rows that are in the cache at once."""
 
 
 def as_given(domain: Matrix) -> Matrix:
@@ -48,10 +51,13 @@ def unit_rows(domain: Matrix) -> Matrix:
         scaled = diags_array(inverse(largest)) @ domain
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
         return csr_array(diags_array(inverse(length)) @ scaled).astype(domain.dtype)
-    exact = domain.astype(np.float64)
-    exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
-    exact *= inverse(np.linalg.norm(exact, axis=1))[:, None]
-    return exact.astype(domain.dtype)
+    found = np.empty_like(domain)
+    for part in row_blocks(len(domain), ROWS_PER_BLOCK):
+        exact = domain[part].astype(np.float64)
+        exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
+        exact *= inverse(np.linalg.norm(exact, axis=1))[:, None]
+        found[part] = exact
+    return found
 
 
 @one_blas_thread()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +34,8 @@ SHARPNESS = 20.0
 FEWEST_DIMS = 4
 """In fewer dimensions directions tell nothing, and there is no attention."""
 
-ROWS_PER_BLOCK = 1024
+BLOCK = 2_000_000
+"""Pairs of rows whose nearness is computed at once."""
 
 
 @dataclass(frozen=True)
@@ -178,29 +180,38 @@ class Attention:
         self.share = share
         self.sharpness = sharpness
 
+    @cached_property
+    def _around(self) -> np.ndarray:
+        return self.known - self.centre
+
+    @cached_property
+    def _directions(self) -> np.ndarray:
+        return unit(self._around)
+
     def coefficients(self, places: Any) -> np.ndarray:
         """Return what each known row (across) adds to some estimates (down) by attention."""
-        steps, around = self.steps[places], self.known - self.centre
-        nearness = self.sharpness * (unit(steps) @ unit(around).T)
-        nearness -= nearness.max(axis=1, keepdims=True)
-        softmax = np.exp(nearness)
+        steps = self.steps[places]
+        softmax = (self.sharpness * unit(steps)) @ self._directions.T
+        softmax -= softmax.max(axis=1, keepdims=True)
+        np.exp(softmax, out=softmax)
         softmax /= softmax.sum(axis=1, keepdims=True)
         # As long as the estimate's own step: a softmax of few rows is long, one of many is short.
-        lengths = row_lengths(softmax @ around)
+        lengths = row_lengths(softmax @ self._around)
         wanted = row_lengths(steps)
         factor = np.divide(
             wanted, lengths, out=np.zeros_like(wanted), where=lengths > 1e-12 * wanted
         )
-        return self.share * factor[:, None] * softmax
+        softmax *= self.share * factor[:, None]
+        return softmax
 
     def drawn(self, estimates: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return estimates of `values` for all rows, drawn towards those of near known rows."""
         if self.share == 0.0:
             return estimates
         mean = values.mean(axis=0, dtype=np.float64)
-        drawn = mean + (1.0 - self.share) * (estimates - mean)
-        for block in row_blocks(len(drawn), ROWS_PER_BLOCK):
-            drawn[block] += self.coefficients(block) @ (values - mean)
+        drawn, steps = mean + (1.0 - self.share) * (estimates - mean), values - mean
+        for block in row_blocks(len(drawn), max(1, BLOCK // len(self.known))):
+            drawn[block] += self.coefficients(block) @ steps
         return drawn
 
 

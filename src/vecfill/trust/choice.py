@@ -119,8 +119,11 @@ def fewer_dims(embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVec
     if n_kept >= n_dims:
         return embedding.astype(np.float64)
     known = embedding[is_known].astype(np.float64)
-    centre = known.mean(axis=0)
-    return (embedding - centre) @ leading_axes(known - centre, n_kept)
+    known -= known.mean(axis=0)
+    # Only known rows hold anything, and there may be far more unknown ones.
+    fewer = np.full((n_rows, n_kept), np.nan)
+    fewer[is_known] = known @ leading_axes(known, n_kept)
+    return fewer
 
 
 def honest_scores(

@@ -40,8 +40,12 @@ class KnownSides:
     """Where each equation's solution goes."""
 
     def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the known vectors' part in each unknown row, and their mean as a start."""
-        known = columns[self.is_known].astype(np.float64)
+        """Return the known vectors' part in each unknown row, and their mean as a start.
+
+        Columns have all rows, or the known ones alone.
+        """
+        is_whole = len(columns) == self.is_known.size
+        known = (columns[self.is_known] if is_whole else columns).astype(np.float64)
         exponents = safe_exponents(known, each_column=True)
         known = divided(known, exponents)
         start = np.repeat(known.mean(axis=0, keepdims=True), self.on_known.shape[0], axis=0)

@@ -16,13 +16,14 @@ import numpy as np
 from vecfill import checks
 from vecfill._types import KnownMask
 from vecfill.errors import InputError
+from vecfill.method.engine import row_blocks
 from vecfill.method.propagation import (
     Convergence,
     Propagation,
     cut_off_rows,
     fill_unknown,
-    propagate,
     propagate_by_iteration,
+    propagate_known,
 )
 from vecfill.method.scaling import in_range_of
 from vecfill.method.solve.condensed import condensed, condensed_from
@@ -48,6 +49,8 @@ HARDER = 5
 
 MOST_CONDENSED = 4000
 """Hidden rows up to which one solve for all folds may pay: each fold inverts a dense matrix."""
+
+ROWS_PER_BLOCK = 4096
 
 MOST_SHARES = 2_000_000
 """Pairs of unknown and known rows of which the shares are kept: 16 MB."""
@@ -303,11 +306,16 @@ class LatentSemantic(Predictor):
         if trend is None:
             assert spread is not None
             return in_range_of(given.embedding.dtype, spread[:, : given.n_dims])
-        vectors = trend.at(given.wanted(places))
-        if self.residual_share:
-            assert spread is not None
-            vectors = vectors + self.residual_share * spread[:, -given.n_dims :]
-        return in_range_of(given.embedding.dtype, vectors)
+        rows, dtype = given.wanted(places), given.embedding.dtype
+        vectors = np.empty((rows.size, given.n_dims), dtype)
+        # In parts, because there is a row in 64 bits for each unknown one.
+        for part in row_blocks(rows.size, ROWS_PER_BLOCK):
+            found = trend.at(rows[part])
+            if self.residual_share:
+                assert spread is not None
+                found += self.residual_share * spread[part, -given.n_dims :]
+            vectors[part] = in_range_of(dtype, found)
+        return vectors
 
     def _trend(self, space: Space, given: KnownRows) -> Trend:
         def fitted() -> Trend:
@@ -320,12 +328,12 @@ class LatentSemantic(Predictor):
         self, space: Space, given: KnownRows, values: np.ndarray, tol: float
     ) -> Propagation:
         """Return the known rows' `values`, propagated to the unknown rows."""
-        weights, columns = space.weights(self.weights_key), given.in_place(values)
+        weights = space.weights(self.weights_key)
         if self.solver == "direct":
-            return propagate(weights, columns, given.is_known, tol=tol, n_jobs=space.n_jobs)
+            return propagate_known(weights, values, given.is_known, tol=tol, n_jobs=space.n_jobs)
         return propagate_by_iteration(
             weights,
-            columns,
+            given.in_place(values),
             given.is_known,
             tol=self.tol,
             max_iter=self.max_iter,
