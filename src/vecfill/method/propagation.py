@@ -103,7 +103,7 @@ def propagate(
     >>> propagate(weights, embedding, np.array([True, False, True])).vectors
     array([[1.]])
     """
-    return _solved(weights, embedding, is_known, tol, n_jobs)
+    return _solved(weights, embedding, is_known, None, tol, n_jobs)
 
 
 def propagate_known(
@@ -111,10 +111,14 @@ def propagate_known(
     known: np.ndarray,
     is_known: KnownMask,
     *,
+    places: np.ndarray | None = None,
     tol: float = RESIDUAL_TOL,
     n_jobs: Workers = None,
 ) -> Propagation:
     """Return what `propagate` does, from the vectors of the known rows alone, in order.
+
+    With `places`, only the vectors of these unknown rows are kept; they are numbered among
+    themselves.
 
     Examples
     --------
@@ -122,15 +126,21 @@ def propagate_known(
     >>> propagate_known(weights, np.array([[0.0], [4.0]]), np.array([True, False, True])).vectors
     array([[1.]])
     """
-    return _solved(weights, known, is_known, tol, n_jobs)
+    return _solved(weights, known, is_known, places, tol, n_jobs)
 
 
 def _solved(
-    weights: csr_array, given: np.ndarray, is_known: np.ndarray, tol: float, n_jobs: Workers
+    weights: csr_array,
+    given: np.ndarray,
+    is_known: np.ndarray,
+    places: np.ndarray | None,
+    tol: float,
+    n_jobs: Workers,
 ) -> Propagation:
-    vectors = np.empty((int((~is_known).sum()), given.shape[1]), given.dtype)
-    rows = np.arange(len(vectors))
-    convergence = _solve(weights, given, is_known, vectors, rows, tol, n_jobs)
+    rows = np.arange(int((~is_known).sum()))
+    n_wanted = rows.size if places is None else places.size
+    vectors = np.empty((n_wanted, given.shape[1]), given.dtype)
+    convergence = _solve(weights, given, is_known, vectors, rows, tol, n_jobs, places)
     return _with_vectors(vectors, convergence)
 
 
@@ -165,12 +175,15 @@ def _solve(
     rows: np.ndarray,
     tol: float,
     n_jobs: Workers,
+    places: np.ndarray | None = None,
 ) -> Convergence:
-    """Write the unknown rows, in order, into `rows` of `vectors`."""
+    """Write the unknown rows, in order, into `rows` of `vectors`, or those at `places` alone."""
     if is_known.all():
         return NOTHING_UNKNOWN
     system = UnknownSystem(weights, is_known)
-    n_iter, residual = system.solve_known(embedding, vectors, rows, tol=tol, n_jobs=n_jobs)
+    n_iter, residual = system.solve_known(
+        embedding, vectors, rows, places=places, tol=tol, n_jobs=n_jobs
+    )
     return Convergence(n_iter=n_iter, relative_change=residual, outcome=Outcome.SOLVED)
 
 

@@ -113,9 +113,8 @@ class PropagatedMix:
 
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every unknown row."""
-        is_known, n_jobs = self.given.is_known, self.space.n_jobs
-        found = propagate_known(self.weights, values, is_known, tol=tol, n_jobs=n_jobs).vectors
-        return found if self.places is None else found[self.places]
+        options = {"places": self.places, "tol": tol, "n_jobs": self.space.n_jobs}
+        return propagate_known(self.weights, values, self.given.is_known, **options).vectors
 
     @property
     def _wanted(self) -> np.ndarray:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.preprocessing import normalize
 
 from vecfill import checks
 from vecfill.errors import InputError
@@ -304,7 +303,7 @@ def _preparation_of(key: Hashable) -> str | None:
 
 def _measured(rows: Rows, metric: str) -> Rows:
     # A row of zeros has no direction; it stays zero, as far from all others.
-    return normalize(well_scaled(rows)) if metric == "cosine" else rows
+    return unit_rows(rows) if metric == "cosine" else rows
 
 
 def misfit_of(rows: Rows, weights: csr_array, fitted: Rows | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
@@ -103,7 +103,7 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     # The squares of all pairs' cosines sum to this product of two small matrices.
     squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
     spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
-    return float(norm.sf(own / spread)) if spread > 1e-12 else 1.0
+    return float(ndtr(-own / spread)) if spread > 1e-12 else 1.0
 
 
 def fewer_dims(embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVectors:

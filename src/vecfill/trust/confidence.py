@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
-from sklearn.linear_model import Ridge
 
 from vecfill._html import html_bars, html_table
 from vecfill.trust.hidden import Hidden
@@ -133,12 +132,33 @@ def _ranks(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return out
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A linear map from ranks of signals to what they let expect.
+
+    Ridge regression on a handful of columns: a library that has it takes two seconds to load.
+    """
+
+    slopes: np.ndarray
+    shift: float
+
+    @classmethod
+    def fitted(cls, ranks: np.ndarray, target: np.ndarray, *, alpha: float = 1.0) -> _Line:
+        centre, mean = ranks.mean(axis=0), float(target.mean())
+        steps = ranks - centre
+        gram = steps.T @ steps + alpha * np.eye(ranks.shape[1])
+        slopes = np.linalg.solve(gram, steps.T @ (target - mean))
+        return cls(slopes, mean - float(centre @ slopes))
+
+    def at(self, ranks: np.ndarray) -> np.ndarray:
+        return ranks @ self.slopes + self.shift
+
+
 def _cross_fitted(ranks: np.ndarray, target: np.ndarray, group: np.ndarray) -> np.ndarray:
     expected = np.empty(target.size)
     for one in np.unique(group):
         is_out = group == one
-        model = Ridge(alpha=1.0).fit(ranks[~is_out], target[~is_out])
-        expected[is_out] = model.predict(ranks[is_out])
+        expected[is_out] = _Line.fitted(ranks[~is_out], target[~is_out]).at(ranks[is_out])
     return expected
 
 
@@ -201,7 +221,7 @@ def excess_of(hidden: Hidden, unknown_signals: np.ndarray) -> tuple[float, float
     excess = []
     for measure in MEASURES:
         truth = hidden.carried.of(measure)
-        raised = float(Ridge(alpha=1.0).fit(ranks, truth).predict(seen).mean() - truth.mean())
+        raised = float(_Line.fitted(ranks, truth).at(seen).mean() - truth.mean())
         excess.append(max(raised, 0.0) * n_unknown / (n_unknown + FEW_UNKNOWN))
     return excess[0], excess[1]
 
@@ -215,7 +235,7 @@ class _Bounded:
         ranks = _ranks(hidden.signals, hidden.signals)
         truth = hidden.carried.of(measure)
         self.expected = _cross_fitted(ranks, truth, hidden.fold)
-        self.model = Ridge(alpha=1.0).fit(ranks, truth)
+        self.line = _Line.fitted(ranks, truth)
         shortfall = self.expected - truth
         self.margin = _margin(shortfall, level)
         if hidden.moved is not None:
@@ -233,7 +253,7 @@ class _Bounded:
         """Return expectation and lower bound of new rows."""
         if not len(signals):
             return np.empty(0), np.empty(0)
-        values = self.model.predict(_ranks(signals, self.reference)) - self.excess
+        values = self.line.at(_ranks(signals, self.reference)) - self.excess
         return values, np.clip(values - self.margin, -1.0, 1.0)
 
 

@@ -1,8 +1,8 @@
 """Solve ``(I - W) Y = B`` for a block of columns, W sparse with rows that sum to at most one.
 
 BiCGSTAB, which needs only products with W, and a preconditioner. A block of columns lies row by
-row in memory, so that one read of the weights serves all of its columns, and one thread solves
-it, so that the bits do not depend on the number of threads.
+row in memory, so that one read of the weights serves all of its columns (see `lanes`), and one
+thread solves it, so that the bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,17 @@ import numpy as np
 from scipy.sparse import csr_array, tril, triu
 
 from vecfill._compiled import compiled
+from vecfill.method.solve.lanes import (
+    N_LANES,
+    load,
+    padded,
+    plus,
+    product,
+    quotient,
+    scaled,
+    store,
+    widened,
+)
 
 CHECK_EVERY = 100
 """Iterations after which a recurrence that has hardly moved is begun again."""
@@ -50,51 +61,44 @@ class Preconditioner(Protocol):
 @compiled
 def _set_residual(indptr, indices, weights, right, vectors, sizes, out, squares):
     """Write ``right - (I - W) vectors`` in units of `sizes`, and its sums of squares."""
-    n_rows, n_columns = vectors.shape
-    rest = np.empty(n_columns)
     squares[:] = 0.0
-    for row in range(n_rows):
-        for t in range(n_columns):
-            rest[t] = right[row, t] - vectors[row, t]
+    total, units = load(squares, 0), load(sizes, 0)
+    for row in range(len(vectors)):
+        rest = plus(load(right, row), scaled(load(vectors, row), -1.0))
         for place in range(indptr[row], indptr[row + 1]):
-            weight, other = weights[place], indices[place]
-            for t in range(n_columns):
-                rest[t] += weight * vectors[other, t]
-        for t in range(n_columns):
-            rest[t] /= sizes[t]
-            squares[t] += rest[t] * rest[t]
-            out[row, t] = rest[t]
+            rest = plus(rest, scaled(load(vectors, indices[place]), weights[place]))
+        rest = quotient(rest, units)
+        total = plus(total, product(rest, rest))
+        store(out, row, rest)
+    store(squares, 0, total)
 
 
 @compiled
 def _sweep_below(indptr, indices, weights, right, out):
     """Write a sweep over the rows, each of which knows the rows before it."""
-    n_rows, n_columns = right.shape
-    for row in range(n_rows):
-        for t in range(n_columns):
-            out[row, t] = right[row, t]
+    for row in range(len(right)):
+        mixed = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
-            weight, other = weights[place], indices[place]
-            for t in range(n_columns):
-                out[row, t] += weight * out[other, t]
+            mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, mixed)
 
 
 @compiled
 def less_weighted(indptr, indices, weights, begin, vectors, partner, out, dots):
     """Write ``begin - W vectors``, and its products with `partner` and with itself."""
-    n_rows, n_columns = vectors.shape
     dots[:] = 0.0
+    with_partner = with_itself = load(dots, 0)
     # From the last row: what a sweep wrote last is still in the cache.
-    for row in range(n_rows - 1, -1, -1):
-        for t in range(n_columns):
-            out[row, t] = begin[row, t]
+    for row in range(len(vectors) - 1, -1, -1):
+        rest = load(begin, row)
         for place in range(indptr[row], indptr[row + 1]):
-            weight, other = weights[place], indices[place]
-            for t in range(n_columns):
-                out[row, t] -= weight * vectors[other, t]
-        for t in range(n_columns):
-            dots[0, t] += out[row, t] * partner[row, t]
-            dots[1, t] += out[row, t] * out[row, t]
+            rest = plus(rest, scaled(load(vectors, indices[place]), -weights[place]))
+        store(out, row, rest)
+        wide = widened(rest)
+        with_partner = plus(with_partner, product(wide, widened(load(partner, row))))
+        with_itself = plus(with_itself, product(wide, wide))
+    store(dots, 0, with_partner)
+    store(dots, 1, with_itself)
 
 
 @compiled
@@ -117,18 +121,22 @@ def _shorten(residual, applied, length):
 
 
 @compiled
-def _step(vectors, first, second, alpha, omega, sizes, residual, image, shadow, dots):
+def _step(vectors, first, second, lengths, sizes, residual, image, shadow, dots):
     """Take both steps of an iteration; write the residual's products with itself and `shadow`."""
-    n_rows, n_columns = vectors.shape
+    alpha, omega, units = load(lengths, 0), load(lengths, 1), load(sizes, 0)
     dots[:] = 0.0
-    for row in range(n_rows):
-        for t in range(n_columns):
-            step = alpha[t] * first[row, t] + omega[t] * second[row, t]
-            vectors[row, t] += sizes[t] * step
-        for t in range(n_columns):
-            residual[row, t] -= omega[t] * image[row, t]
-            dots[0, t] += residual[row, t] * residual[row, t]
-            dots[1, t] += residual[row, t] * shadow[row, t]
+    with_itself = with_shadow = load(dots, 0)
+    for row in range(len(vectors)):
+        step = plus(product(alpha, load(first, row)), product(omega, load(second, row)))
+        store(vectors, row, plus(load(vectors, row), product(units, widened(step))))
+        taken = scaled(product(omega, load(image, row)), -1.0)
+        rest = plus(load(residual, row), taken)
+        store(residual, row, rest)
+        wide = widened(rest)
+        with_itself = plus(with_itself, product(wide, wide))
+        with_shadow = plus(with_shadow, product(wide, widened(load(shadow, row))))
+    store(dots, 0, with_itself)
+    store(dots, 1, with_shadow)
 
 
 class GaussSeidel:
@@ -184,11 +192,15 @@ def solve_columns(
     *,
     tol: float,
     max_iter: int,
+    least_after: tuple[int, float] | None = None,
 ) -> tuple[int, float]:
     """Improve `vectors` in place until each column's residual is below `tol` times its right side.
 
     The recurrence runs in the precision of the preconditioner. In 32 bits it gains about five
     digits, then begins again from the residual, which like the vectors is always in 64.
+
+    With `least_after`, a number of iterations and a residual, it is given up if a column is above
+    that residual by then.
 
     Returns the number of iterations and the largest relative residual, computed afresh.
 
@@ -203,6 +215,12 @@ def solve_columns(
     """
     arrays = (weights.indptr, weights.indices, weights.data)
     n_columns = vectors.shape[1]
+    if n_columns < N_LANES or not (vectors.flags.c_contiguous and right.flags.c_contiguous):
+        right, found = padded(right), padded(vectors)
+        limits = {"tol": tol, "max_iter": max_iter, "least_after": least_after}
+        went = solve_columns(weights, right, found, precondition, **limits)
+        vectors[:] = found[:, :n_columns]
+        return went
     sizes = _sizes(right, vectors)
     dtype = precondition.dtype
     residual, applied, direction, shadow, first, second, image = (
@@ -213,7 +231,7 @@ def solve_columns(
 
     def begin() -> np.ndarray:
         """Begin the recurrence from where the vectors are; return how low it can go."""
-        _set_residual(*arrays, right, vectors, sizes, residual, squares)
+        _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
         shadow[:], direction[:], applied[:] = residual, 0.0, 0.0
         rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
         dots[:] = squares
@@ -245,8 +263,11 @@ def solve_columns(
             precondition.smooth(residual, second)
             precondition.apply(second, residual, residual, image, dots)
             omega[:] = _ratio(dots[0], dots[1], is_active)
-            steps = (alpha.astype(dtype), omega.astype(dtype), sizes)
+            steps = (np.array([alpha, omega], dtype), sizes[None])
             _step(vectors, first, second, *steps, residual, image, shadow, dots)
             squares[:] = dots[0]
-    _set_residual(*arrays, right, vectors, sizes, residual, squares)
+            is_due = least_after is not None and n_iter == least_after[0]
+            if is_due and not (squares <= least_after[1] ** 2).all():
+                break
+    _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
     return n_iter, float(np.sqrt(squares.max(initial=0.0)))

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array, diags_array
 from vecfill._compiled import compiled
 from vecfill.method.solve.factorisation import Factor
 from vecfill.method.solve.krylov import less_weighted
+from vecfill.method.solve.lanes import load, plus, scaled, store
 
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""
@@ -61,60 +62,40 @@ def _groups(indptr, indices, weights):
 @compiled
 def _sweep_forward(indptr, indices, weights, diagonal, right, out):
     """Write one Gauss-Seidel sweep from zero, first row to last."""
-    n_rows, n_columns = right.shape
-    for row in range(n_rows):
-        for t in range(n_columns):
-            out[row, t] = right[row, t]
+    for row in range(len(right)):
+        mixed = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
-            other = indices[place]
-            if other < row:
-                weight = weights[place]
-                for t in range(n_columns):
-                    out[row, t] += weight * out[other, t]
-        scale = 1.0 / diagonal[row]
-        for t in range(n_columns):
-            out[row, t] *= scale
+            if indices[place] < row:
+                mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
 
 
 @compiled
 def _sweep_backward(indptr, indices, weights, diagonal, right, out):
     """Improve `out` by one Gauss-Seidel sweep, last row to first."""
-    n_rows, n_columns = right.shape
-    mixed = np.empty(n_columns)
-    for row in range(n_rows - 1, -1, -1):
-        for t in range(n_columns):
-            mixed[t] = right[row, t]
+    for row in range(len(right) - 1, -1, -1):
+        mixed = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
-            weight, other = weights[place], indices[place]
-            for t in range(n_columns):
-                mixed[t] += weight * out[other, t]
-        scale = 1.0 / diagonal[row]
-        for t in range(n_columns):
-            out[row, t] = mixed[t] * scale
+            mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
 
 
 @compiled
 def _restricted_rest(indptr, indices, weights, diagonal, right, vectors, group, out):
     """Write what is left over, ``right - (D - W) vectors``, summed over groups."""
-    n_rows, n_columns = right.shape
-    rest = np.empty(n_columns)
     out[:] = 0.0
-    for row in range(n_rows):
-        for t in range(n_columns):
-            rest[t] = right[row, t] - diagonal[row] * vectors[row, t]
+    for row in range(len(right)):
+        rest = plus(load(right, row), scaled(load(vectors, row), -diagonal[row]))
         for place in range(indptr[row], indptr[row + 1]):
-            weight, other = weights[place], indices[place]
-            for t in range(n_columns):
-                rest[t] += weight * vectors[other, t]
-        for t in range(n_columns):
-            out[group[row], t] += rest[t]
+            rest = plus(rest, scaled(load(vectors, indices[place]), weights[place]))
+        store(out, group[row], plus(load(out, group[row]), rest))
 
 
 @compiled
 def _add_correction(group, coarse, vectors):
     for row in range(group.size):
-        for t in range(vectors.shape[1]):
-            vectors[row, t] += OVERSHOOT * coarse[group[row], t]
+        step = scaled(load(coarse, group[row]), OVERSHOOT)
+        store(vectors, row, plus(load(vectors, row), step))
 
 
 @dataclass(frozen=True)

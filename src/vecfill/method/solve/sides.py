@@ -38,6 +38,8 @@ class KnownSides:
     is_known: np.ndarray
     rows: np.ndarray
     """Where each equation's solution goes."""
+    wanted: np.ndarray | None = None
+    """Equations whose solutions alone are wanted, in this order, in the place of all `rows`."""
 
     def of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the known vectors' part in each unknown row, and their mean as a start.
@@ -53,7 +55,10 @@ class KnownSides:
 
     def put(self, found: np.ndarray, exponents: np.ndarray, out: np.ndarray) -> None:
         """Write the vectors of the unknown rows."""
-        out[self.rows] = divided(found, -exponents)
+        if self.wanted is None:
+            out[self.rows] = divided(found, -exponents)
+        else:
+            out[:] = divided(found[self.wanted], -exponents)
 
 
 @dataclass(frozen=True)

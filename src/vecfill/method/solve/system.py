@@ -25,6 +25,7 @@ from vecfill._types import KnownMask
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
+from vecfill.method.solve.lanes import N_LANES
 from vecfill.method.solve.multilevel import Multilevel
 from vecfill.method.solve.parts import OrderedParts, ordered_parts, split_weights
 from vecfill.method.solve.sides import GivenSides, KnownSides, Sides, SparseSides
@@ -40,8 +41,8 @@ MOST_ROWS_FACTORED = 3000
 MOST_FILL = 20.0
 """A factor with more entries than this times those of the system is slower than iterating."""
 
-N_COLUMNS = 16
-"""Columns solved together: a cache line per row in 32 bits."""
+N_COLUMNS = N_LANES
+"""Columns solved together."""
 
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
@@ -84,15 +85,14 @@ def _solve_by_factor(
 def _solve_by_iteration(
     weights: csr_array,
     precondition: Preconditioner,
-    limits: tuple[float, int],
+    limits: dict[str, Any],
     sides: Sides,
     columns: Any,
     out: np.ndarray,
 ) -> Went:
-    """Write the same by iteration, up to the tolerance and number of steps that `limits` are."""
-    tol, max_iter = limits
+    """Write the same by iteration, within the `limits` of `solve_columns`."""
     right, found, exponents = sides.of(columns)
-    went = solve_columns(weights, right, found, precondition, tol=tol, max_iter=max_iter)
+    went = solve_columns(weights, right, found, precondition, **limits)
     sides.put(found, exponents, out)
     return went
 
@@ -144,26 +144,23 @@ class _Equations:
     def _factoring(self) -> Callable[..., Went]:
         return partial(_solve_by_factor, self.weights, self.factor)
 
-    def _iterating(
-        self, precondition: Preconditioner, tol: float, max_iter: int
-    ) -> Callable[..., Went]:
-        return partial(_solve_by_iteration, self.weights, precondition, (tol, max_iter))
+    def _iterating(self, precondition: Preconditioner, **limits: Any) -> Callable[..., Went]:
+        return partial(_solve_by_iteration, self.weights, precondition, limits)
 
     def _solver(self, way: str, tol: float) -> Callable[..., Went]:
         if way == "factor":
             return self._factoring()
         precondition = self.sweep if way == "sweep" else self.levels
-        return self._iterating(precondition, tol, MAX_KRYLOV)
+        return self._iterating(precondition, tol=tol, max_iter=MAX_KRYLOV)
 
     def _pilot(self, task: _Task, blocks: list[slice], tol: float) -> list[Went]:
         """Return how plain sweeps go on the first columns; hard ones are soon given up."""
-        n_first = min(FIRST_ITER, PILOT_ITER)
-        pilot = task.run(self._iterating(self.sweep, tol, n_first), blocks)
         # At an even pace, the whole way would take at most half as many iterations again.
-        reached = tol ** (n_first / (1.5 * PILOT_ITER))
-        if any(tol < residual <= reached for _, residual in pilot):
-            pilot = task.run(self._iterating(self.sweep, tol, PILOT_ITER), blocks)
-        return pilot
+        least_after = FIRST_ITER, tol ** (FIRST_ITER / (1.5 * PILOT_ITER))
+        return task.run(
+            self._iterating(self.sweep, tol=tol, max_iter=PILOT_ITER, least_after=least_after),
+            blocks,
+        )
 
     def _pays_to_factor(self, n_iter: int, n_columns: int) -> bool:
         """Tell whether a factor would save more than it costs, in products of an entry.
@@ -305,17 +302,21 @@ class UnknownSystem:
         out: np.ndarray,
         rows: np.ndarray,
         *,
+        places: np.ndarray | None = None,
         tol: float = RESIDUAL_TOL,
         way: str | None = None,
         n_jobs: Workers = None,
     ) -> Went:
         """Write the vectors of the unknown rows, in order, into `rows` of `out`.
 
+        With `places`, those of these unknown rows alone are written, and they fill `out`.
+
         A few columns are widened to 64 bits at a time, so `out` may be the embedding itself and
         no second array is needed. Returns the iterations and the largest relative residual.
         The first columns show which `way` is quickest, unless that is given.
         """
-        sides = KnownSides(self._on_known, self._is_known, rows[self._order])
+        wanted = None if places is None else np.argsort(self._order)[places]
+        sides = KnownSides(self._on_known, self._is_known, rows[self._order], wanted)
         return self._equations.solve(_Task(sides, embedding, out, n_jobs), tol, way)
 
     def through_unknown(

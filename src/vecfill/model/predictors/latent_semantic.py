@@ -189,9 +189,8 @@ class LatentSemantic(Predictor):
             )
 
         def spread(values: np.ndarray) -> tuple[np.ndarray, Convergence]:
-            found = first._propagated(space, given, values, tol)
-            vectors = found.vectors if places is None else found.vectors[places]
-            return vectors, found.convergence()
+            found = first._propagated(space, given, values, tol, places)
+            return found.vectors, found.convergence()
 
         mix = PropagatedMix(space, first.weights_key, given, places)
         return cls._made_of(predictors, space, given, mix, spread)
@@ -325,13 +324,19 @@ class LatentSemantic(Predictor):
         return given.once(("trend", self.preparation), fitted)
 
     def _propagated(
-        self, space: Space, given: KnownRows, values: np.ndarray, tol: float
+        self,
+        space: Space,
+        given: KnownRows,
+        values: np.ndarray,
+        tol: float,
+        places: np.ndarray | None = None,
     ) -> Propagation:
-        """Return the known rows' `values`, propagated to the unknown rows."""
-        weights = space.weights(self.weights_key)
+        """Return the known rows' `values`, propagated to the unknown rows, or to some of them."""
+        weights, n_jobs = space.weights(self.weights_key), space.n_jobs
         if self.solver == "direct":
-            return propagate_known(weights, values, given.is_known, tol=tol, n_jobs=space.n_jobs)
-        return propagate_by_iteration(
+            options = {"places": places, "tol": tol, "n_jobs": n_jobs}
+            return propagate_known(weights, values, given.is_known, **options)
+        found = propagate_by_iteration(
             weights,
             given.in_place(values),
             given.is_known,
@@ -339,8 +344,9 @@ class LatentSemantic(Predictor):
             max_iter=self.max_iter,
             self_weight=self.self_weight,
             rng=np.random.default_rng(self.seed),
-            n_jobs=space.n_jobs,
+            n_jobs=n_jobs,
         )
+        return found if places is None else replace(found, vectors=found.vectors[places])
 
     def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; no second array is made."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse, vstack
-from sklearn.linear_model import RidgeCV
 
 from vecfill.method.scaling import divided, safe_exponents
 from vecfill.model.known import KnownRows
@@ -48,6 +47,8 @@ class LinearRidge(Predictor):
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the regression's values for every row that is wanted."""
+        from sklearn.linear_model import RidgeCV  # noqa: PLC0415 - slow to load
+
         shown, wanted = known_and_wanted(space, self.preparation, given, places)
         known = given.known
         # Squared errors of vectors of extreme size would overflow or vanish.

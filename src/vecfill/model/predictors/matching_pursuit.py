@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
-from sklearn.linear_model import orthogonal_mp_gram
 
 from vecfill import checks
 from vecfill.method.engine import row_blocks
@@ -67,6 +66,8 @@ class MatchingPursuit(Predictor):
         return Prediction(vectors, Composition(FixedMix(csr_array(vstack(mixes)))))
 
     def _pursued(self, gram: np.ndarray, products: np.ndarray, rank: int) -> np.ndarray:
+        from sklearn.linear_model import orthogonal_mp_gram  # noqa: PLC0415 - slow to load
+
         n_atoms = min(self.n_atoms, rank)
         with warnings.catch_warnings():
             # It stops early when the atoms left depend on those taken: that is its answer.

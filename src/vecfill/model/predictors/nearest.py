@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.neighbors import KNeighborsRegressor
 
 from vecfill import checks
 from vecfill.model.known import KnownRows
@@ -48,6 +47,8 @@ class Nearest(Predictor):
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the mean of the nearest known vectors for every row that is wanted."""
+        from sklearn.neighbors import KNeighborsRegressor  # noqa: PLC0415 - slow to load
+
         shown, wanted = known_and_wanted(space, self.preparation, given, places)
         n_neighbors = min(self.n_neighbors, given.n_known)
         model = KNeighborsRegressor(n_neighbors, weights=self._weights())
@@ -62,7 +63,7 @@ class Nearest(Predictor):
     def _weights(self) -> str:
         return "distance" if self.by_distance else "uniform"
 
-    def _coefficients(self, model: KNeighborsRegressor, wanted: np.ndarray) -> csr_array:
+    def _coefficients(self, model: Any, wanted: np.ndarray) -> csr_array:
         distances, rows = model.kneighbors(wanted)
         weights = np.ones(distances.shape)
         if self.by_distance:
