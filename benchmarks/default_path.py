@@ -1,6 +1,6 @@
 """What users run by default, measured in plain fits of the same data, beside what they would write.
 
-    python benchmarks/default_path.py [--rows 4000 20000] [--dims 300] [--known 0.05]
+    python benchmarks/default_path.py [--rows 4000 20000] [--dims 300] [--known 0.05] [--data words]
     python benchmarks/default_path.py --growth
 
 For each size: CPU seconds of one plain fit, of `impute` with `auto` from arrays, from files and
@@ -33,7 +33,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
 import vecfill as vf
-from data import synthetic_embedding, synthetic_rows
+from data import real_rows, synthetic_embedding, synthetic_rows
 from vecfill import LatentSemanticImputer
 
 MOST_FOR_KERNELS = 6000
@@ -139,21 +139,31 @@ class Made:
         return vf.impute(self.table().drop(self.names[self.later]), self.known()).to_model()
 
 
-def made(n_rows: int, n_features: int, n_dims: int, share: float) -> Made:
-    rows = synthetic_rows(n_rows, n_features)
+def made(n_rows: int, n_features: int, n_dims: int, share: float, kind: str = "synthetic") -> Made:
+    """A set of made rows, or of word vectors, with an embedding that the rows explain."""
+    rows = real_rows(n_rows) if kind == "words" else synthetic_rows(n_rows, n_features)
+    if rows is None:
+        raise SystemExit("The word vectors are in an npm package, and npm is not there.")
     return Made(rows, *synthetic_embedding(rows, n_dims, share))
 
 
 def measure(
-    n_rows: int, n_features: int, n_dims: int, share: float, *, is_whole: bool = True
+    n_rows: int,
+    n_features: int,
+    n_dims: int,
+    share: float,
+    kind: str = "synthetic",
+    *,
+    is_whole: bool = True,
 ) -> dict:
     """CPU seconds and held-out quality of each way, on one made set.
 
     Without `is_whole`: the plain fit and `auto` only.
     """
-    data = made(n_rows, n_features, n_dims, share)
+    data = made(n_rows, n_features, n_dims, share, kind)
     truth, centre = data.embedding[~data.is_known], data.embedding[data.is_known].mean(axis=0)
-    record = {"rows": n_rows, "features": n_features, "dims": n_dims, "known": share, "ways": {}}
+    record = {"rows": n_rows, "features": n_features, "dims": n_dims, "known": share, "data": kind}
+    record["ways"] = {}
 
     def tell(name: str, function: Callable[[], np.ndarray | None]) -> None:
         found, seconds = timed(function)
@@ -168,7 +178,7 @@ def measure(
             flush=True,
         )
 
-    print(f"\n{n_rows:,} x {n_features}, {n_dims} dims, {share:.0%} known")
+    print(f"\n{n_rows:,} x {n_features}, {n_dims} dims, {share:.0%} known, {kind} rows")
     print("  (ratio to the plain fit, centred cosine of unknown rows, peak memory so far)")
     tell("plain fit", data.plain)
     tell("impute, auto", data.auto)
@@ -248,8 +258,8 @@ def warm_up() -> None:
     measure(WARM_UP, 20, 16, 0.5, is_whole=False)
 
 
-def default_path(sizes: list[tuple[int, int, int, float]]) -> list[dict]:
-    """Measure several sizes: rows, features, dims and the share of known rows of each."""
+def default_path(sizes: list[tuple]) -> list[dict]:
+    """Measure several sizes: rows, features, dims, share of known rows, and kind of rows."""
     warm_up()
     return [measure(*size) for size in sizes]
 
@@ -260,13 +270,14 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--dims", type=int, default=300)
     parser.add_argument("--known", type=float, default=0.05)
+    parser.add_argument("--data", choices=("synthetic", "words"), default="synthetic")
     parser.add_argument("--alone", action="store_true", help="plain fit and auto; JSON at the end")
     parser.add_argument("--growth", action="store_true", help="exponents of time and memory")
     asked = parser.parse_args()
     if asked.growth:
         growth(GROWTH)
         return
-    sizes = [(n, asked.features, asked.dims, asked.known) for n in asked.rows]
+    sizes = [(n, asked.features, asked.dims, asked.known, asked.data) for n in asked.rows]
     if not asked.alone:
         default_path(sizes)
         return

@@ -144,8 +144,9 @@ def linear_trend(
     unit = _unit_of(coordinates)
     known, coordinates = divided(known, exponent), well_scaled(coordinates)
     n_known = len(known)
-    mean, centre = known.mean(axis=0), coordinates[is_known].mean(axis=0)
-    wanted, rows = known - mean, coordinates[is_known] - centre
+    rows = coordinates[is_known]
+    mean, centre = known.mean(axis=0), rows.mean(axis=0)
+    wanted, rows = known - mean, rows - centre
     if n_known < 2 or not rows.any():
         slopes = np.zeros((coordinates.shape[1], known.shape[1]))
         constant = partial(_mapped, coordinates, centre, slopes, mean, exponent)
@@ -162,7 +163,7 @@ def linear_trend(
 
 def _unit_of(coordinates: np.ndarray) -> float:
     """Return what `well_scaled` multiplies coordinates with."""
-    largest = np.abs(coordinates).max(initial=0.0)
+    largest = max(coordinates.max(initial=0.0), -coordinates.min(initial=0.0))
     return float(well_scaled(largest[None, None]).item() / largest) if largest > 0 else 1.0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from vecfill._lengths import row_lengths
 from vecfill.method.trend import Trend
+from vecfill.method.engine import row_blocks
 from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
@@ -20,6 +21,8 @@ N_PROBES = 32
 
 N_DIRECTIONS = 64
 """Dimensions in which the contributors of a row are compared: the leading ones."""
+
+ROWS_PER_BLOCK = 4096
 
 SPREAD_TOL = 1e-6
 
@@ -57,14 +60,23 @@ def concentration(seen: Seen) -> np.ndarray:
 
 def length(seen: Seen) -> np.ndarray:
     """Return how far the vector lies from the mean of the known ones."""
-    return row_lengths(seen.vectors - seen.centre)
+    return _apart(seen, lambda part: seen.vectors[part])
 
 
 def trend_length(seen: Seen) -> np.ndarray:
     """Return how far the trend alone lies from the mean of the known vectors."""
-    if seen.composition.trend is None:
+    trend = seen.composition.trend
+    if trend is None:
         return np.zeros(len(seen.vectors))
-    return row_lengths(seen.composition.trend.at(seen.rows) - seen.centre)
+    return _apart(seen, lambda part: trend.at(seen.rows[part]))
+
+
+def _apart(seen: Seen, vectors: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """Return how far vectors lie from the centre, in parts: in 64 bits all would take much room."""
+    apart = np.empty(len(seen.vectors))
+    for part in row_blocks(apart.size, ROWS_PER_BLOCK):
+        apart[part] = row_lengths(vectors(part) - seen.centre)
+    return apart
 
 
 SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
