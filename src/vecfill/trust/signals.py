@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from vecfill._lengths import row_lengths
-from vecfill.method.trend import Trend
 from vecfill.method.engine import row_blocks
+from vecfill.method.trend import Trend
 from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
