@@ -13,6 +13,7 @@ from vecfill.method.propagation import (
     fill_unknown,
     propagate,
     propagate_by_iteration,
+    propagate_known,
 )
 from vecfill.method.solve import system
 from vecfill.method.weights import convex_weights
@@ -143,3 +144,15 @@ def test_nothing_unknown_takes_no_work():
     ):
         assert found.outcome is Outcome.NOTHING_UNKNOWN
         assert found.vectors.shape == (0, 4)
+
+
+@pytest.mark.parametrize("most_factored", [3000, 10])
+def test_known_rows_alone_give_the_same_bits_for_all_and_for_some_rows(monkeypatch, most_factored):
+    monkeypatch.setattr(system, "MOST_ROWS_FACTORED", most_factored)
+    weights, embedding, is_known = made_problem("normal", 300, 60, 0)
+    expected = propagate(weights, embedding, is_known).vectors
+    known = embedding[is_known]
+    np.testing.assert_array_equal(propagate_known(weights, known, is_known).vectors, expected)
+    some = np.array([200, 3, 77])
+    found = propagate_known(weights, known, is_known, places=some).vectors
+    np.testing.assert_array_equal(found, expected[some])
