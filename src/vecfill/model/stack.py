@@ -19,7 +19,7 @@ from vecfill import checks
 from vecfill._blas import one_blas_thread
 from vecfill._lengths import row_lengths
 from vecfill.errors import InputError
-from vecfill.method.engine import row_blocks
+from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
@@ -112,7 +112,11 @@ class Stack(Predictor):
         tol: float = TOL,
     ) -> Prediction:
         """Return the weighted sum for every row that is wanted, after attention."""
-        found = [each.predict(space, given, places=places, tol=tol) for each in self.members]
+
+        def predicted(each: Predictor) -> Prediction:
+            return each.predict(space, given, places=places, tol=tol)
+
+        found = parallel_map(predicted, self.members, n_jobs=space.n_threads)
         return self._put_together(found, given, places)
 
     @classmethod
@@ -120,12 +124,12 @@ class Stack(Predictor):
         cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
     ) -> list[list[Prediction]]:
         """Return the predictions of the hidden rows; members share what they can among folds."""
+
+        def predicted(each: Predictor) -> list[Prediction]:
+            return [found for (found,) in type(each).predict_folds([each], space, folds, tol=tol)]
+
         by_stack = [
-            [
-                [found[0] for found in type(each).predict_folds([each], space, folds, tol=tol)]
-                for each in stack.members
-            ]
-            for stack in predictors
+            parallel_map(predicted, stack.members, n_jobs=space.n_threads) for stack in predictors
         ]
         return [
             [

@@ -44,6 +44,9 @@ MOST_FILL = 20.0
 N_COLUMNS = N_LANES
 """Columns solved together."""
 
+N_PILOT_BLOCKS = 2
+"""Blocks of columns that show how sweeps go: two, so that a second thread is not idle."""
+
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
 
@@ -182,11 +185,11 @@ class _Equations:
             return "factor", []
         if self.is_slow and self._pays_to_factor(PILOT_ITER, n_columns):
             return "factor", []
-        first = row_blocks(n_columns, N_COLUMNS)[:1]
+        first = row_blocks(n_columns, N_COLUMNS)[:N_PILOT_BLOCKS]
         pilot = self._pilot(task, first, tol)
         if all(residual <= tol for _, residual in pilot):
             n_iter = max((n for n, _ in pilot), default=0)
-            if self._pays_to_factor(n_iter, n_columns - N_COLUMNS):
+            if self._pays_to_factor(n_iter, n_columns - len(first) * N_COLUMNS):
                 return "factor", []
             return "sweep", pilot
         logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
