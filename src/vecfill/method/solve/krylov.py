@@ -237,6 +237,7 @@ def solve_columns(
         dots[:] = squares
         return np.maximum(tol * tol, (DIGITS_KEPT * np.finfo(dtype).eps) ** 2 * squares)
 
+    due, least = least_after or (max_iter, np.inf)
     goal = begin()
     earlier = squares.copy()
     n_iter = 0
@@ -266,8 +267,7 @@ def solve_columns(
             steps = (np.array([alpha, omega], dtype), sizes[None])
             _step(vectors, first, second, *steps, residual, image, shadow, dots)
             squares[:] = dots[0]
-            is_due = least_after is not None and n_iter == least_after[0]
-            if is_due and not (squares <= least_after[1] ** 2).all():
+            if n_iter == due and (squares > least**2).any():
                 break
     _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
     return n_iter, float(np.sqrt(squares.max(initial=0.0)))

@@ -8,6 +8,7 @@ without gaps; see `padded`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ from numba.extending import intrinsic, models, register_model
 
 N_LANES = 16
 """A cache line per row in 32 bits."""
+
+
+def operation(define: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operation of compiled code; it is called without the first argument of `define`."""
+    return intrinsic(define)
 
 
 def padded(columns: np.ndarray) -> np.ndarray:
@@ -68,7 +74,7 @@ def _alignment(kind: Any) -> int:
     return kind.dtype.bitwidth // 8
 
 
-@intrinsic
+@operation
 def load(typing: Any, array: Any, row: Any) -> Any:  # noqa: ARG001
     """Return a row of an array."""
     _refuse_gaps(array)
@@ -81,7 +87,7 @@ def load(typing: Any, array: Any, row: Any) -> Any:  # noqa: ARG001
     return _LanesType(array.dtype)(array, types.intp), generate
 
 
-@intrinsic
+@operation
 def store(typing: Any, array: Any, row: Any, lanes: Any) -> Any:  # noqa: ARG001
     """Write a row of an array, rounded to its precision."""
     _refuse_gaps(array)
@@ -97,7 +103,7 @@ def store(typing: Any, array: Any, row: Any, lanes: Any) -> Any:  # noqa: ARG001
     return types.void(array, types.intp, lanes), generate
 
 
-@intrinsic
+@operation
 def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
     """Return all lanes times one factor."""
 
@@ -112,7 +118,7 @@ def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
     return lanes(lanes, factor), generate
 
 
-@intrinsic
+@operation
 def product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     """Return lane times lane."""
 
@@ -122,7 +128,7 @@ def product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     return left(left, right), generate
 
 
-@intrinsic
+@operation
 def quotient(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     """Return lane over lane."""
 
@@ -132,7 +138,7 @@ def quotient(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     return left(left, right), generate
 
 
-@intrinsic
+@operation
 def plus(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     """Return lane plus lane."""
 
@@ -142,7 +148,7 @@ def plus(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
     return left(left, right), generate
 
 
-@intrinsic
+@operation
 def widened(typing: Any, lanes: Any) -> Any:  # noqa: ARG001
     """Return the lanes in 64 bits."""
 
