@@ -67,7 +67,8 @@ def _mapped(
 ) -> np.ndarray:
     """Return the vectors that a linear map has for some rows."""
     with one_blas_thread():
-        return divided((coordinates[rows] - centre) @ slopes + mean, -exponent)
+        steps = coordinates[rows].astype(np.float64) - centre
+        return divided(steps @ slopes + mean, -exponent)
 
 
 @one_blas_thread()
@@ -76,7 +77,8 @@ def reduced(domain: Any) -> np.ndarray:
 
     A change of basis loses nothing that ridge regression uses, as long as no more than
     `MAX_RANK` directions matter. Coordinates of a domain of extreme size are in units of a power
-    of two, so that their squares are numbers.
+    of two, so that their squares are numbers. Of a dense domain that is not reduced, they keep its
+    precision.
 
     Examples
     --------
@@ -92,9 +94,13 @@ def reduced(domain: Any) -> np.ndarray:
         # Not filled by centring: what that does to products is known.
         mean = np.asarray(centred.mean(axis=0)).ravel()
     else:
-        centred = domain - domain.mean(axis=0, dtype=np.float64)
+        mean = domain.mean(axis=0, dtype=np.float64)
         if n_features <= MAX_RANK:
+            centred = np.empty_like(domain)
+            for part in row_blocks(n_rows, ROWS_PER_BLOCK):
+                centred[part] = domain[part] - mean
             return centred
+        centred = domain - mean
         mean = np.zeros(n_features)
     size = float(abs(centred).max()) or 1.0  # squares of it shall neither over- nor underflow
     centred, mean = centred / size, mean / size
@@ -144,7 +150,7 @@ def linear_trend(
     unit = _unit_of(coordinates)
     known, coordinates = divided(known, exponent), well_scaled(coordinates)
     n_known = len(known)
-    rows = coordinates[is_known]
+    rows = coordinates[is_known].astype(np.float64)
     mean, centre = known.mean(axis=0), rows.mean(axis=0)
     wanted, rows = known - mean, rows - centre
     if n_known < 2 or not rows.any():
