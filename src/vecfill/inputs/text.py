@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.columns import MISSING
@@ -97,7 +98,9 @@ class TextSource:
     def _by_encoder(self, progress: Callable[[str, int, int], None] | None) -> Domain:
         vectors = encoded(self.texts, self.encoder, cache=self.cache, progress=progress)
         kind = type(self.encoder).__name__
-        note = f"{len(self)} texts became vectors of {vectors.shape[1]} numbers ({kind})."
+        note = (
+            f"{kind} turned {count(len(self), 'text')} into vectors of {vectors.shape[1]} numbers."
+        )
         found = self._domain(vectors, np.ones(len(self), np.bool_), "encoded", note)
         return replace(found, reader=EncoderReader(self.columns, kind))
 
@@ -290,7 +293,11 @@ def _source(
     if not kept:
         raise InputError(f"all {len(entities)} texts are empty. Check the column of text.")
     n_empty = len(entities) - len(kept)
-    notes = (f"{n_empty} entities have no text; left out of this source.",) if n_empty else ()
+    notes = (
+        (f"{count(n_empty, 'entity has', 'entities have')} no text; left out of this source.",)
+        if n_empty
+        else ()
+    )
     return TextSource(
         tuple(entities[row] for row in kept),
         tuple(joined[row] for row in kept),
