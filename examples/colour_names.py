@@ -72,7 +72,7 @@ def main(out: Path) -> None:
         some = ", ".join(rows["name"][:3])
         print(f"   centred cosine {expected:.2f} expected, {found:.2f} found: {some} ...")
     held = np.mean(table["centred_cosine"] >= table["lower_bound"])
-    print(f"   The lower bounds, at a coverage level of 90%, held for {held:.0%}. By kind of name:")
+    print(f"   Lower bounds, at a coverage level of 90 %, held for {100 * held:.0f} %. By kind:")
     for stratum in result.strata:
         print(f"   {stratum}")
     print("   Names that resemble no survey name (linen, peru) are even worse than their low")

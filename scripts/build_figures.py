@@ -56,7 +56,7 @@ def draw_quality() -> None:
         hits = [float(re.findall(r"\.\d+", text)[2]) for text in texts]
         at = [number + (place - 1) * 0.27 for number in range(len(sets))]
         bars = axes.bar(at, hits, width=0.25, color=colour, label=label)
-        axes.bar_label(bars, [f"{value:.0%}" for value in hits], fontsize=8, padding=2)
+        axes.bar_label(bars, [f"{100 * value:.0f} %" for value in hits], fontsize=8, padding=2)
     hidden = titles.index("hidden")
     labels = [f"{cells[0].partition(' (')[0]}\n{cells[hidden]} hidden" for cells in sets]
     axes.set_xticks(range(len(sets)), labels)

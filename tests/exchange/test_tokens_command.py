@@ -65,6 +65,15 @@ def test_terms_become_tokens(world: World):
     assert found["added"] == done["ids"]
 
 
+def test_the_page_of_tokens_can_compare_methods(world: World):
+    page = ("-o", "new", "--report", "p.html", "--evaluate")
+    done = world.json("tokens", "model", "terms.txt", "--source", "other.vec", *page)
+    assert {"auto", "paper", "ridge"} <= set(done["evaluation"]["methods"])
+    assert "kernel ridge regression" in (world.folder / "p.html").read_text()
+    arguments = ("tokens", "model", "terms.txt", "--source", "other.vec", "-o", "other")
+    assert "--evaluate" in world.refused(*arguments, "--method", "paper", "--evaluate")
+
+
 def test_rows_are_those_of_the_same_imputation_in_python(world: World):
     world.json("tokens", "model", "terms.txt", "--source", "facts.csv", "-o", "new", "--seed", "3")
     terms = read_terms(world.folder / "terms.txt")

@@ -97,8 +97,8 @@ def test_self_loops_repeats_and_components_are_reported():
     domain = as_domain(
         [("a", "b"), ("b", "a"), ("c", "c"), ("a", "a"), ("d", "e"), ("b", "f")], kind="edges"
     )
-    assert domain.notes[0] == "2 self loops were ignored: 'a', 'c'."
-    assert domain.notes[1] == "1 edges join a pair that was joined before; they count once."
+    assert domain.notes[0] == "2 self loops ignored: 'a', 'c'."
+    assert domain.notes[1] == "1 edge joins a pair that was joined before; a pair counts once."
     assert "3 components; the largest has 3 of 6 nodes" in domain.notes[2]
     assert domain.components.tolist() == [0, 0, 2, 1, 1, 0]
     assert domain.cut_off({"a", "nowhere"}) == ("c", "d", "e")
