@@ -160,7 +160,7 @@ class Embedding:
         Examples
         --------
         >>> Embedding(["a", "b"], [[1.0], [2.0]]).subset(["b"])
-        Embedding(1 words, 1 dims, float64: 'b')
+        Embedding(1 word, 1 dim, float64: 'b')
         """
         chosen = list(words)
         return Embedding(chosen, self[chosen], provenance=self._provenance)

@@ -393,7 +393,7 @@ def load(
     >>> impute(waves, known, method="paper").save(path)
     >>> model = load(path)
     >>> model.embedding, model.add({"lime": [560.0]}).embedding.words
-    (Embedding(1 words, 1 dims, float64: 'amber'), ('lime',))
+    (Embedding(1 word, 1 dim, float64: 'amber'), ('lime',))
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)

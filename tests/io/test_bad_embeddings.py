@@ -216,7 +216,7 @@ def test_line_endings_and_marks_are_kept_when_appending(
 def test_mixed_line_endings_and_blank_lines_are_read(put):
     found = read_embedding(put(b"a 1 2\r\nb 3 4\rc 5 6\n\n\r\nd 7 8"))
     assert found.words == ("a", "b", "c", "d")
-    assert "2 blank lines skipped" in found.notes[0]
+    assert "2 blank lines were skipped" in found.notes[0]
 
 
 # 17

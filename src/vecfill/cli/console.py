@@ -19,6 +19,9 @@ from vecfill._english import count
 if TYPE_CHECKING:
     from vecfill.io import Verification
 
+_MOST_WORDS = 10
+"""Added or replaced words that `verify` lists."""
+
 command = ""
 """The command that runs; its messages name its own options."""
 
@@ -216,9 +219,16 @@ def verified(found: Verification) -> str:
     what = f"{count(found.n_known - n_replaced, 'row')} unchanged, "
     what += f"{n_replaced:,} replaced, " if n_replaced else ""
     lines = [f"{what}{found.n_added:,} added"]
-    lines += [f"~ {each.word}" for each in found.replaced]
-    lines += [f"+ {word}" for word in found.added]
+    lines += _some("~", [each.word for each in found.replaced])
+    lines += _some("+", found.added)
     return "\n".join(plain(line) for line in lines)
+
+
+def _some(mark: str, words: Sequence[str]) -> list[str]:
+    """Return a line for each of the first words, so that what was said before stays in sight."""
+    more = len(words) - _MOST_WORDS
+    lines = [f"{mark} {word}" for word in words[:_MOST_WORDS]]
+    return [*lines, f"{mark} {more:,} more; --json lists all"] if more > 0 else lines
 
 
 def quartiles(values: Any) -> list[float]:

@@ -114,12 +114,14 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
         values = _edge_weights(frame.label, *weights, titles)
         is_zero = values == 0
         if is_zero.any():
-            notes.append(f"{count(is_zero.sum(), 'edge')} of weight 0 ignored.")
+            zero = count(is_zero.sum(), "edge of weight 0 was", "edges of weight 0 were")
+            notes.append(f"{zero} ignored.")
         source, target, values = source[~is_zero], target[~is_zero], values[~is_zero]
     loops = source == target
     if loops.any():
         shown = listed(nodes[code] for code in np.unique(source[loops]))
-        notes.append(f"{count(loops.sum(), 'self loop')} ignored: {shown}.")
+        what = count(loops.sum(), "self loop was", "self loops were")
+        notes.append(f"{what} ignored: {shown}.")
     low, high = np.minimum(source, target)[~loops], np.maximum(source, target)[~loops]
     values = values[~loops]
     if len(values) == 0:

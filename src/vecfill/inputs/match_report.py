@@ -48,7 +48,7 @@ class MatchReport:
     --------
     >>> report = MatchReport((Match("IBM", "ibm", "case"), Match("Xyz", None, "none")), "case", 9)
     >>> print(report)
-    1 of 2 entities have a word (of 9 words): case 1, none 1
+    1 of 2 entities has a word (of 9 words): case 1, none 1
     entity  word  how
     IBM     ibm   case
     Xyz     -     none

@@ -73,7 +73,8 @@ def features_of_array(
     notes: tuple[str, ...] = ()
     if not varies.all():
         constant = [label for label, does in zip(labels, varies, strict=True) if not does]
-        notes = (f"{count(len(constant), 'constant column')} dropped: {listed(constant)}.",)
+        dropped = count(len(constant), "constant column was", "constant columns were")
+        notes = (f"{dropped} dropped: {listed(constant)}.",)
         matrix = np.ascontiguousarray(matrix[:, varies])
     reader = ArrayReader(varies.size, np.flatnonzero(varies), str(matrix.dtype))
     kept = tuple(label for label, does in zip(labels, varies, strict=True) if does)

@@ -79,7 +79,7 @@ def spelling_domain(
     --------
     >>> base = Embedding(["walked", "walking"], [[1.0, 0.0], [0.0, 1.0]])
     >>> spelling_domain(["walked", "talked", "talking"], {"walked": "walked"}, base)
-    Domain(3 entities, 3 columns, kind='features', 1 notes)
+    Domain(3 entities, 3 columns, kind='features', 1 note)
     """
     return _domain_of_names(entities, words_of_entities, vocabulary, names_cache, {})
 
@@ -106,9 +106,8 @@ def _domain_of_names(
         if name in wholes:
             guesses[place] = wholes[name]
     if wholes:
-        note += (
-            f" {count(len(wholes), 'name')} of several words described by the vectors of the parts."
-        )
+        told = count(len(wholes), "name of several words is", "names of several words are")
+        note += f" {told} described by the vectors of the parts."
     features, columns, reader = _features(entities, guesses, n_grams)
     reader = replace(reader, spelling=model, parts=parts)
     is_present = (n_grams > 0) | np.array([name in wholes for name in entities], np.bool_)

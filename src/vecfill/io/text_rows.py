@@ -111,7 +111,8 @@ class TextRows:
                     break
                 window.advance(used)
         if n_blank:
-            self.notes.append(f"{self.source}: {count(n_blank, 'blank line')} skipped.")
+            blank = count(n_blank, "blank line was", "blank lines were")
+            self.notes.append(f"{self.source}: {blank} skipped.")
         self._check_count(n_seen)
 
     def _batches_of(

@@ -187,8 +187,13 @@ def _mean_rows(model: ModelFolder, table: StoredTensor, n_new: int) -> FloatArra
 def _notes(model: ModelFolder, stale: tuple[str, ...]) -> tuple[str, ...]:
     notes: list[str] = []
     if stale:
+        copies = count(
+            len(stale),
+            "copy of the weights in another format was",
+            "copies of the weights in other formats were",
+        )
         notes.append(
-            "Weights in other formats were not copied, because they lack the new rows "
+            f"{copies} not copied, for lack of the new rows "
             f"({', '.join(stale[:3])}{' ...' if len(stale) > 3 else ''}). Export them again from "
             "the new folder."
         )

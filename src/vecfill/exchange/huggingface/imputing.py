@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
-from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, word_pieces
@@ -205,7 +204,7 @@ def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, 
 def _about_nothing(skipped: Mapping[str, str]) -> str:
     term, why = next(iter(skipped.items()))
     return (
-        f"No term can be given a token ({count(len(skipped), 'term')}); {term!r} {why}. "
+        f"No term can be given a token; for example, {term!r} {why}. "
         "Check the spelling of terms and of the source's names, or use the source 'pieces'."
     )
 

@@ -79,8 +79,8 @@ def verify_model(
     >>> new = folder.parent / "new"
     >>> _ = add_tokens(folder, {"radon": [0.1, 0.2, 0.3, 0.4]}, new)
     >>> print(verify_model(folder, new))
-    1 tensors unchanged, 1 with rows added
-    0 other files unchanged, 1 tokens added
+    1 tensor unchanged, 1 with rows added
+    0 other files unchanged, 1 token added
     + radon (12)
     """
     old = ModelFolder(original, tensor=tensor)
