@@ -83,7 +83,8 @@ def main(out: Path) -> None:
         min_confidence=LEAST_CONFIDENCE, report=out / "report.html", overwrite=True, **domain,
     )  # fmt: skip
     proof = verify(out / "survey.csv", done.output)
-    print(f"5. {proof.n_known} rows unchanged: {proof.ok}; {proof.n_added} added with confidence")
+    same = "unchanged" if proof.ok else "CHANGED"
+    print(f"5. {proof.n_known} rows {same}, {proof.n_added} added with confidence")
     print(f"   {LEAST_CONFIDENCE} or more; {done.counts['abstained']} left out.")
     swatches(result, table).savefig(out / "colours.png", dpi=110)
     print("6. Open report.html and colours.png.")

@@ -79,8 +79,8 @@ def verify(
 
         console.out(as_json(asdict(found)))
     else:
-        console.out(f"sha256 of the original  {found.sha256_original}")
-        console.out(f"sha256 of the enriched  {found.sha256_enriched}")
+        console.out(f"sha256 before  {found.sha256_original}")
+        console.out(f"sha256 after   {found.sha256_enriched}")
         for what in found.not_compared:
             console.note(f"{what} was not compared")
         if found.ok:
