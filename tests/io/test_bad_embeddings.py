@@ -173,7 +173,7 @@ def test_nan_in_a_needed_binary_row_is_refused_and_elsewhere_reported(put):
     path = put(binary([*ROWS, (b"bad", [1.0, np.nan, 2.0]), (b"inf", [np.inf, 0.0, 0.0])]))
     refused(path, "vector of 'bad' holds NaN or infinity .*byte offset 52")
     refused(path, "vector of 'inf' holds NaN", words=["cat", "inf"])
-    assert "2 rows that were not asked for hold NaN" in read_embedding(path, ["cat"]).notes[0]
+    assert "NaN or infinity in 2 rows not asked for" in read_embedding(path, ["cat"]).notes[0]
 
 
 # 14
