@@ -78,7 +78,7 @@ def quality(
         told[label] = float(cosines.mean()), float(sure.values.mean()), covered
         print(
             f"  {label:12} centred cosine {told[label][0]:.4f}   confidence {told[label][1]:.4f}"
-            f"   90 % bound holds for {covered:.1%}",
+            f"   90 % bound holds for {100 * covered:.1f} %",
             flush=True,
         )
     return told
@@ -97,10 +97,10 @@ def summary(name: str, seeds: list[int], n_most: int, **options: object) -> None
     later = means["added later"][0]
     print(f"{name}, mean over seeds {', '.join(map(str, seeds))}")
     for label, (cosine, confidence, covered) in means.items():
-        gap = "" if label == "added later" else f"; added later {later / cosine - 1:+.1%}"
+        gap = "" if label == "added later" else f"; added later {100 * (later / cosine - 1):+.1f} %"
         print(
             f"  {label:12} centred cosine {cosine:.4f}   confidence - truth "
-            f"{confidence - cosine:+.3f}   90 % bound holds for {covered:.1%}{gap}",
+            f"{confidence - cosine:+.3f}   90 % bound holds for {100 * covered:.1f} %{gap}",
             flush=True,
         )
 

@@ -55,7 +55,8 @@ def main(out: Path) -> None:
         overwrite=True, **OPTIONS,
     )  # fmt: skip
     proof = verify(VECTORS, done.output)
-    print(f"   {proof.n_known:,} rows unchanged: {proof.ok}; {proof.n_added} added.")
+    same = "unchanged" if proof.ok else "CHANGED"
+    print(f"   {proof.n_known:,} rows {same}, {proof.n_added} added.")
     result = done.result
     assert result is not None, "some cities are not in GloVe"
     assert result.confidence is not None, "enough cities are known to learn a confidence"

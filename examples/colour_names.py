@@ -72,7 +72,7 @@ def main(out: Path) -> None:
         some = ", ".join(rows["name"][:3])
         print(f"   centred cosine {expected:.2f} expected, {found:.2f} found: {some} ...")
     held = np.mean(table["centred_cosine"] >= table["lower_bound"])
-    print(f"   The lower bounds, at a coverage level of 90%, held for {held:.0%}. By kind of name:")
+    print(f"   Lower bounds, at a coverage level of 90 %, held for {100 * held:.0f} %. By kind:")
     for stratum in result.strata:
         print(f"   {stratum}")
     print("   Names that resemble no survey name (linen, peru) are even worse than their low")
@@ -83,7 +83,8 @@ def main(out: Path) -> None:
         min_confidence=LEAST_CONFIDENCE, report=out / "report.html", overwrite=True, **domain,
     )  # fmt: skip
     proof = verify(out / "survey.csv", done.output)
-    print(f"5. {proof.n_known} rows unchanged: {proof.ok}; {proof.n_added} added with confidence")
+    same = "unchanged" if proof.ok else "CHANGED"
+    print(f"5. {proof.n_known} rows {same}, {proof.n_added} added with confidence")
     print(f"   {LEAST_CONFIDENCE} or more; {done.counts['abstained']} left out.")
     swatches(result, table).savefig(out / "colours.png", dpi=110)
     print("6. Open report.html and colours.png.")

@@ -1,15 +1,20 @@
-"""Draw the figures of `docs/gallery.md` with the code of that page, and the figure of the README.
+"""Draw the figures of `docs/gallery.md` with the code of that page, and those of the README.
 
-python scripts/build_figures.py [gallery] [quality]
+python scripts/build_figures.py [gallery] [quality] [report]
+
+The pictures of the report need playwright and Chromium. They show the page of the demo.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from vecfill.demo import run_demo
 from vecfill.views.plots import ACCENT, GREY, Figure
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -56,7 +61,7 @@ def draw_quality() -> None:
         hits = [float(re.findall(r"\.\d+", text)[2]) for text in texts]
         at = [number + (place - 1) * 0.27 for number in range(len(sets))]
         bars = axes.bar(at, hits, width=0.25, color=colour, label=label)
-        axes.bar_label(bars, [f"{value:.0%}" for value in hits], fontsize=8, padding=2)
+        axes.bar_label(bars, [f"{100 * value:.0f} %" for value in hits], fontsize=8, padding=2)
     hidden = titles.index("hidden")
     labels = [f"{cells[0].partition(' (')[0]}\n{cells[hidden]} hidden" for cells in sets]
     axes.set_xticks(range(len(sets)), labels)
@@ -79,9 +84,32 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+def picture_report() -> None:
+    """Take pictures of the demo's page: its top, and its map with the table."""
+    from PIL import Image  # noqa: PLC0415
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        page_file = run_demo(folder).page
+        browser = play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for name, height, section in (("report", 900, ""), ("report-entities", 1100, "#entities")):
+            page = browser.new_page(viewport={"width": 1180, "height": height})
+            page.goto(page_file.as_uri() + section)
+            page.wait_for_selector("#table tbody tr:nth-child(25)")
+            page.wait_for_timeout(1000)  # until the map is drawn and scrolling has ended
+            target = FIGURES / f"{name}.png"
+            page.screenshot(path=target)
+            Image.open(target).convert("RGB").quantize(128).save(target, optimize=True)
+            print(target)
+        browser.close()
+
+
 def main(names: list[str]) -> None:
     """Draw the figures that are named, or all."""
-    for name, draw in {"gallery": draw_gallery, "quality": draw_quality}.items():
+    known = {"gallery": draw_gallery, "quality": draw_quality, "report": picture_report}
+    for name, draw in known.items():
         if not names or name in names:
             draw()
 

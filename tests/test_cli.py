@@ -209,6 +209,11 @@ def test_sources_that_cannot_be_used_are_refused(world, sources, asked, message)
     assert message in said
 
 
+def test_explain_refuses_a_misspelt_name_before_it_imputes(world, monkeypatch):
+    monkeypatch.setattr("vecfill.run.impute_aligned", None)
+    assert "Near it: town50" in world.refused("explain", "base.vec", "towns.csv", "twon50")
+
+
 def test_explain_shows_shares(world):
     found = world.json("explain", "base.vec", "towns.csv", "town50", "--method", "paper")
     assert found
@@ -265,6 +270,7 @@ def test_verify_passes_and_fails_when_one_byte_of_a_known_row_is_altered(world):
     assert status == 0
     assert f"{N_KNOWN + 2} rows unchanged, {N_TOWNS - N_KNOWN} added" in out
     assert "+ town45\n" in out
+    assert out.endswith(f"+ {N_TOWNS - N_KNOWN - 10} more; --json lists all\n")
     assert len(re.findall(r"\b[0-9a-f]{64}\b", out)) == 2
     text = bytearray((world.folder / "new.vec").read_bytes())
     place = text.index(b"\ntown7 ") + len(b"\ntown7 ") + 1

@@ -147,7 +147,7 @@ def test_an_excluded_entity_whose_name_is_a_word_is_not_written_twice(world):
     assert done.left_out == ("town3",)
     assert "town3" in done.result.embedding
     assert verify(world.folder / "base.vec", world.folder / "new.vec").n_added == 15
-    assert any("a row of that very name: 'town3'" in note for note in done.notes)
+    assert any("a row of the same name: 'town3'" in note for note in done.notes)
 
 
 def test_a_file_that_changes_meanwhile_is_refused(world, monkeypatch):

@@ -33,7 +33,7 @@ def test_excluding_every_known_entity_is_said_to_be_the_reason(world):
     world.write("names.txt", "\n".join(world.towns))
     options = ("base.vec", "towns.csv", "-o", "new.vec", "--exclude", "names.txt")
     message = world.refused("impute", *options)
-    assert "No known entity is left to learn from: 60 were excluded" in message
+    assert "No known entity is left to learn from: 60 excluded" in message
     assert "Exclude fewer (--exclude)" in message
 
 

@@ -189,7 +189,7 @@ def test_entities_can_be_named_in_a_list_or_in_a_file(world):
         assert list(done.replaced) == ["town3"]
         assert "town50" in done.added
         assert changed_words(world, world.base) == {"town3"}
-        assert "1 names to replace are not entities of the table: 'nobody'." in done.notes
+        assert "1 name to replace is not in the table: 'nobody'." in done.notes
     assert json.loads((world.folder / "new.vec.manifest.json").read_text())["options"][
         "replace"
     ] == ["town3", "nobody", "town50"]
@@ -263,7 +263,7 @@ def test_a_row_is_kept_if_its_new_vector_lacks_confidence(world):
     options = {"replace": True, "method": "auto", **rare(world)}
     done = enriched(world, min_confidence=1.0, force=True, **options)
     assert done.replaced == {}
-    assert any(note.startswith("3 rows were kept as they are") for note in done.notes)
+    assert any(note.startswith("3 rows were left unchanged") for note in done.notes)
     assert verify(world.folder / "base.vec", world.folder / "new.vec").ok
 
 

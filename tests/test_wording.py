@@ -11,6 +11,7 @@ import pytest
 import vecfill
 from vecfill.cli.commands import command
 from vecfill.cli.wording import flags_of, in_shell_words
+from vecfill.trust.strata import Stratum
 
 SOURCES = sorted(Path(vecfill.__file__).parent.rglob("*.py"))
 ASSIGNED = re.compile(r"(?<![\w-])([a-z_]+)=(?!=)")
@@ -66,6 +67,27 @@ def test_flags_are_options_of_some_command():
 )
 def test_options_are_spelled_as_in_the_shell(message, expected):
     assert in_shell_words(message) == expected
+
+
+def test_shares_are_written_with_a_space_before_the_sign():
+    root = Path(__file__).parent.parent
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("e*/**/README.md")]
+    tight = re.compile(r"\d%(?![0-9A-F]{2})")
+    for path in pages:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if tight.search(line)], path
+    for path in SOURCES:
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        specs = [node.format_spec for node in nodes if isinstance(node, ast.FormattedValue)]
+        assert not [each for each in specs if each is not None and "%" in ast.unparse(each)], path
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_kind_that_cannot_be_proved_is_counted_in_words_that_fit(n):
+    told = str(Stratum("names of several words", n, n, 0, None, None, None))
+    who = "1 unknown entity has" if n == 1 else f"{n} unknown entities have"
+    known = "1 known one does" if n == 1 else f"{n} known ones do"
+    assert told == f"Cannot be proved: {who} names of several words, and only {known}"
 
 
 def test_no_message_of_the_library_names_a_flag():

@@ -83,7 +83,7 @@ def main() -> None:
             low, high = interval(share)
             ratio = float(np.median(lengths[question.is_hidden]))
             told = f"{share.mean():.3f} ({low:.3f} to {high:.3f})"
-            print(f"| {how} {SHARE:.0%} | {way} | {ratio:.2f} | {told} |", flush=True)
+            print(f"| {how} {100 * SHARE:.0f} % | {way} | {ratio:.2f} | {told} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,10 @@ def measure(data: Set) -> None:
         np.mean([each in siblings for each in data.entities if (each in words) == is_known])
         for is_known in (True, False)
     ]
-    print(f"{data}; siblings: {shares[0]:.1%} of known, {shares[1]:.1%} of unknown", flush=True)
+    print(
+        f"{data}; siblings: {100 * shares[0]:.1f} % of known, {100 * shares[1]:.1f} % of unknown",
+        flush=True,
+    )
     several = set(parts_domain(data.entities, words, base).entities)
     own = ngram_rows(data.entities, n_components=100)
     present = tuple(np.array(data.entities, dtype=object)[own.is_present])

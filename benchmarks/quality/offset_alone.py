@@ -63,7 +63,9 @@ def main() -> None:
         for share in SHARES:
             question = question_of(data, rows, share, "rarest")
             for kind, vectors in answers(question).items():
-                print(f"| {name} | rarest {share:.0%} | {kind} | {line(question, vectors)} |")
+                print(
+                    f"| {name} | rarest {100 * share:.0f} % | {kind} | {line(question, vectors)} |"
+                )
 
 
 if __name__ == "__main__":

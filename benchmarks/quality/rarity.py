@@ -319,7 +319,7 @@ def study(name: str, options: argparse.Namespace) -> list[dict]:
                 start = time.process_time()
                 answer = WAYS[way](question)
                 found = measured(question, answer, time.process_time() - start)
-                told = f"{how} {share:.0%}" + (f", seed {seed}" if how == "random" else "")
+                told = f"{how} {100 * share:.0f} %" + (f", seed {seed}" if how == "random" else "")
                 print(line(name, told, way, found), flush=True)
                 about = {"set": name, "hidden": how, "share": share, "seed": seed, "way": way}
                 results.append({**about, **asdict(found)})

@@ -92,7 +92,7 @@ def one_table(results: Sequence[Mapping[str, Any]]) -> None:
                 found["set"],
                 found["chosen"],
                 f"{found['cost_of_choice']:.0f}",
-                f"{found['coverage_80']:.1%}, {found['coverage_90']:.1%}",
+                f"{100 * found['coverage_80']:.1f} %, {100 * found['coverage_90']:.1f} %",
                 f"{found['spearman']:.2f}",
                 f"{found['bottom_third']:.3f}, {found['top_third']:.3f}",
                 f"{'refused' if found['shuffled_refused'] else 'NOT REFUSED'} "

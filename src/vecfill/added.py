@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
@@ -93,7 +94,7 @@ class Added:
 
     def __repr__(self) -> str:
         n_new = len(self.embedding)
-        head = f"Added: {n_new:,} new {'entity' if n_new == 1 else 'entities'}"
+        head = f"Added: {count(n_new, 'new entity')}"
         if self.confidence is not None and n_new:
             head += f"; confidence {float(np.median(self.confidence.values)):.2f}"
         lines = [head]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vecfill._english import count
 from vecfill._types import KnownMask
 from vecfill.errors import DtypeError, InputError
 
@@ -55,7 +56,7 @@ def known_rows(Y: ArrayLike) -> KnownMask:
 
 
 def _and_others(n_rows: int) -> str:
-    return "" if n_rows == 1 else f" (so are {n_rows - 1} other rows)"
+    return "" if n_rows == 1 else f" (as in {count(n_rows - 1, 'other row')})"
 
 
 def _numeric(values: Any, name: str) -> Any:
@@ -96,7 +97,7 @@ def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None
     found = "NaN" if np.isnan(value) else "infinity"
     raise InputError(
         f"{name} contains {found} at row {row}, column {column} "
-        f"({int(is_bad.sum())} such values in all; NaN and inf cannot be used in {name}). "
+        f"({count(int(is_bad.sum()), 'such value')} in all; NaN and inf cannot be used in {name}). "
         f"Fill or drop the value before fitting."
     )
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vecfill._english import count, percent
 from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
 from vecfill.inputs.names import match_names
@@ -80,8 +81,8 @@ def run_demo(
     say(f"3. Vectors. {len(result.embedding):,} cities imputed: {result.predictor.in_words()}.")
     if result.confidence is not None:
         say(
-            f"   Lower bounds aimed at {result.confidence.level:.0%} of cases held for "
-            f"{result.confidence.coverage:.1%} of the hidden cities."
+            f"   Lower bounds aimed at {percent(result.confidence.level)} of cases held for "
+            f"{percent(result.confidence.coverage, 1)} of the hidden cities."
         )
 
     say("4. Why. What three of them are made of:")
@@ -96,7 +97,9 @@ def run_demo(
     append_rows(place / VECTORS.name, enriched, _as_words(result, base), overwrite=overwrite)
     proof = verify(place / VECTORS.name, enriched)
     same = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
-    say(f"6. File. {proof.n_known:,} known rows {same}; {proof.n_added:,} rows added.")
+    say(
+        f"6. File. {count(proof.n_known, 'known row')} {same}; {count(proof.n_added, 'row')} added."
+    )
 
     page = place / "report.html"
     write_report(

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecfill._english import count
 from vecfill._lengths import with_safe_squares
 from vecfill.errors import InputError
 
@@ -159,7 +160,7 @@ class Embedding:
         Examples
         --------
         >>> Embedding(["a", "b"], [[1.0], [2.0]]).subset(["b"])
-        Embedding(1 words, 1 dims, float64: 'b')
+        Embedding(1 word, 1 dim, float64: 'b')
         """
         chosen = list(words)
         return Embedding(chosen, self[chosen], provenance=self._provenance)
@@ -224,7 +225,7 @@ class Embedding:
     def __repr__(self) -> str:
         shown = ", ".join(f"'{printable(word)}'" for word in self._words[:_SHOWN_ROWS])
         more = ", ..." if len(self) > _SHOWN_ROWS else ""
-        size = f"{len(self)} words, {self.n_dims} dims, {self._vectors.dtype}"
+        size = f"{count(len(self), 'word')}, {count(self.n_dims, 'dim')}, {self._vectors.dtype}"
         return f"Embedding({size}: {shown}{more})" if len(self) else f"Embedding({size})"
 
     def _repr_html_(self) -> str:
@@ -233,7 +234,7 @@ class Embedding:
             cells = "".join(f"<td>{value:.4g}</td>" for value in vector[:_SHOWN_DIMS])
             more = "<td>…</td>" if self.n_dims > _SHOWN_DIMS else ""
             rows.append(f"<tr><th>{escape(printable(word))}</th>{cells}{more}</tr>")
-        size = f"{len(self):,} words, {self.n_dims} dims, {self._vectors.dtype}"
+        size = f"{count(len(self), 'word')}, {count(self.n_dims, 'dim')}, {self._vectors.dtype}"
         more = "; the first are shown" if len(self) > _SHOWN_ROWS else ""
         return f"<table><caption>Embedding: {size}{more}</caption>{''.join(rows)}</table>"
 
@@ -271,7 +272,8 @@ def _about_duplicates(words: Sequence[str]) -> str:
             twice[word] = None
         seen.add(word)
     shown = ", ".join(f"'{printable(word)}'" for word in list(twice)[:3])
-    return f"{len(twice)} words occur more than once, such as {shown}. Keep one row for each."
+    who = count(len(twice), "word occurs", "words occur")
+    return f"{who} more than once, such as {shown}. Keep one row for each."
 
 
 def _cosines(vectors: FloatArray, asked: FloatArray) -> FloatArray:

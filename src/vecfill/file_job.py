@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vecfill._english import count
 from vecfill.outputs import Outputs
 from vecfill.requests import Method, Reading, Replacement, Trust, takes
 
@@ -387,13 +388,14 @@ def _notes(
     if renamed:
         entity, word = next(iter(renamed.items()))
         notes.append(
-            f"White space in {len(renamed)} names was written as '_', such as {word!r} for "
-            f"{entity!r}: in this format it would end the word."
+            f"White space in {count(len(renamed), 'name')} was written as '_', such as {word!r} "
+            f"for {entity!r}: in this format it would end the word."
         )
     if rows.left_out:
         notes.append(
-            f"{len(rows.left_out)} imputed entities were not written, because the file has a row "
-            f"of that very name: {listed(rows.left_out, _N_LISTED)}. Rename them to have them "
-            "added, or replace their rows (replace=)."
+            f"{count(len(rows.left_out), 'imputed entity was', 'imputed entities were')} not "
+            "written, because the file already has a row of the same name: "
+            f"{listed(rows.left_out, _N_LISTED)}. Rename what is to be added, or replace the rows "
+            "(replace=)."
         )
     return tuple(dict.fromkeys(notes))

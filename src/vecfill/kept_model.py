@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from vecfill import checks
+from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
@@ -243,7 +244,8 @@ class KeptModel:
         found = self._rule.offsets_of_new(self._rarity, given, own)
         n_without = int(np.isnan(own).sum())
         if is_used and n_without:
-            return found, (f"{n_without} new entities have no count; taken as the rarest.",)
+            who = count(n_without, "new entity has", "new entities have")
+            return found, (f"{who} no count; taken as the rarest.",)
         return found, ()
 
     def _set(self, **parts: Any) -> None:

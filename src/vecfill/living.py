@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vecfill._blas import one_blas_thread
+from vecfill._english import count, percent
 from vecfill._lengths import row_lengths
 from vecfill.added import Added
 from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
@@ -97,7 +98,7 @@ class LivingModel(KeptModel):
     def __repr__(self) -> str:
         n_known = int(self.is_known.sum())
         lines = [
-            f"LivingModel: {len(self.names):,} entities, {n_known:,} of them known",
+            f"LivingModel: {count(len(self.names), 'entity')}, {n_known:,} of them known",
             f"  method      {self.predictor}",
         ]
         if "made_at" in self.about:
@@ -107,7 +108,7 @@ class LivingModel(KeptModel):
         if heldout := self.about.get("heldout"):
             lines.append(
                 f"  proof       hidden entities: centred cosine {heldout['centred_cosine']:.2f}, "
-                f"{heldout['hits_at_10']:.0%} among the ten nearest"
+                f"{percent(heldout['hits_at_10'])} among the ten nearest"
             )
         return "\n".join(lines)
 
@@ -359,8 +360,8 @@ def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         return ()
     first = next(each[0] for each in unusual if each)
     return (
-        f"{n_unusual} new entities are unlike anything fitted (such as: {first}); their bounds are "
-        "cautious.",
+        f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
+        f"{first}); bounds are cautious there.",
     )
 
 
@@ -392,7 +393,7 @@ def load(
     >>> impute(waves, known, method="paper").save(path)
     >>> model = load(path)
     >>> model.embedding, model.add({"lime": [560.0]}).embedding.words
-    (Embedding(1 words, 1 dims, float64: 'amber'), ('lime',))
+    (Embedding(1 word, 1 dim, float64: 'amber'), ('lime',))
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)

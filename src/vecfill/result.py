@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from html import escape
 from importlib import import_module
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill._html import html_details, html_facts, html_table
+from vecfill._english import count, percent, wrapped
+from vecfill._html import html_details, html_facts
 from vecfill.embedding import Embedding, printable
-from vecfill.errors import InputError, MissingExtraError
+from vecfill.errors import InputError
 from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
@@ -26,6 +26,7 @@ from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
 from vecfill.provenance import provenance
+from vecfill.result_tables import arrow_table, html_rows, pandas_frame
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision
@@ -59,7 +60,7 @@ class Result:
     (10, 50, 60)
     >>> print(result.explain("town55", n=2))
     town55:
-    100% comes from the linear trend of the domain (column 0 99% of it)
+    100 % comes from the linear trend of the domain (column 0 99 % of it)
     """
 
     alignment: Alignment = field(repr=False)
@@ -215,19 +216,7 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """Return one row for each known and imputed entity: name, vector, confidence, bound."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        n_known, n_imputed = len(self.known), len(self.embedding)
-        vectors = self.enriched.vectors
-        numbers = pa.array(vectors.ravel())
-        columns = {
-            "entity": pa.array([printable(word) for word in self.enriched.words], pa.string()),
-            "is_imputed": pa.array([False] * n_known + [True] * n_imputed),
-            "confidence": self._column("values"),
-            "lower_bound": self._column("lower_bound"),
-            "vector": pa.FixedSizeListArray.from_arrays(numbers, vectors.shape[1]),
-        }
-        return pa.table(columns)
+        return arrow_table(self.known, self.embedding, self.confidence)
 
     def to_table(self, confidence: str | None = None) -> Any:
         """Return the one table that held features and vectors, with its null vectors filled.
@@ -267,34 +256,23 @@ class Result:
         vectors = self.embedding.vectors[is_filled]
         return Filling(table.vector, rows, vectors, confidence, sure)
 
-    def _column(self, name: str) -> Any:
-        """Return a value for each imputed entity, null for the known ones."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        unsaid = [None] * len(self.known)
-        if self.confidence is None:
-            return pa.array(unsaid + [None] * len(self.embedding), pa.float64())
-        return pa.array(unsaid + getattr(self.confidence, name).tolist(), pa.float64())
-
     def to_pandas(self) -> pd.DataFrame:
         """Return the table of `to_arrow` as a pandas data frame, entities as index."""
-        try:
-            import pandas  # noqa: PLC0415, F401
-        except ImportError as error:
-            raise MissingExtraError(
-                "to_pandas needs pandas, which is not installed. Type: pip install pandas"
-            ) from error
-        return self.to_arrow().to_pandas().set_index("entity")
+        return pandas_frame(self.to_arrow())
 
     def __repr__(self) -> str:
-        wrap = partial(fill, width=100, subsequent_indent=" " * 14, break_on_hyphens=False)
         title, *facts = self._facts()
-        return "\n".join([title[1], *(wrap(f"  {label:10}  {text}") for label, text in facts)])
+        lines = [title[1]]
+        for label, text in facts:
+            lines += wrapped(f"  {label:10}  {text}", 100, subsequent_indent=" " * 14)
+        return "\n".join(lines)
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return what a summary says, as labels and texts; the first is its title."""
         n_new, n_known = len(self.embedding), len(self.known)
-        facts = [("", f"Result: {n_new:,} entities imputed from {n_known:,} known ones")]
+        facts = [
+            ("", f"Result: {count(n_new, 'entity')} imputed from {count(n_known, 'known one')}")
+        ]
         facts.append(("method", self.predictor.in_words()))
         facts += [("" if at else "sources", str(each)) for at, each in enumerate(self.sources)]
         if self.decision.rule is not None:
@@ -302,7 +280,9 @@ class Result:
         if self.heldout is not None:
             means, hidden = self.heldout.means(), _HIDDEN[self.proof.speaks]
             found = f"{hidden}: centred cosine {means['centred_cosine']:.2f}"
-            facts.append(("proof", f"{found}, {means['hits_at_10']:.0%} among the ten nearest"))
+            facts.append(
+                ("proof", f"{found}, {percent(means['hits_at_10'])} among the ten nearest")
+            )
         if self.heldout is not None and self.norm_factors is None:
             ratio = float(np.median(self.heldout.norm_ratio))
             facts.append(("lengths", f"hidden entities: {ratio:.2f} of their true length"))
@@ -314,7 +294,7 @@ class Result:
             more = ", ..." if n_new > _N_SHOWN else ""
             facts.append(("entities", shown[:80].rstrip(", ") + more))
         if n_out := len(self.abstained):
-            facts.append(("left out", f"{n_out:,} entities, because of low confidence"))
+            facts.append(("left out", f"{count(n_out, 'entity')}, because of low confidence"))
         return facts
 
     def _repr_html_(self) -> str:
@@ -324,30 +304,9 @@ class Result:
         if self.sources:
             parts.append(self.sources._repr_html_())
         if len(self.embedding):
-            parts.append(self._first_rows())
+            parts.append(html_rows(self.known, self.embedding, self.confidence, _N_SHOWN))
         parts.append(html_details("exact setting", f"<code>{escape(str(self.predictor))}</code>"))
         return "".join(parts)
-
-    def _first_rows(self) -> str:
-        """Return a table of the imputed entities of highest confidence and what is near them."""
-        found = self.confidence
-        order = range(len(self.embedding))
-        if found is not None:
-            order = np.argsort(-found.values, kind="stable")
-        rows = []
-        for row in list(order)[:_N_SHOWN]:
-            word = self.embedding.words[row]
-            near = self.known.most_similar(self.embedding[word], n=3)
-            sure = [] if found is None else [f"{found.values[row]:.2f}"]
-            bound = [] if found is None else [f"{found.lower_bound[row]:.2f}"]
-            names = ", ".join(printable(name)[:30] for name, _ in near)
-            rows.append([printable(word)[:40], *sure, *bound, names])
-        head = [
-            "entity",
-            *(["confidence", "at least"] if found is not None else []),
-            "nearest known",
-        ]
-        return html_table(head, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and manifests."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill._blas import one_blas_thread
+from vecfill._english import count
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, quiet
@@ -22,15 +23,15 @@ from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
 from vecfill.model.stack import Stack
+from vecfill.notes import degree_notes, no_signal, notes_on_trust, undescribed_notes
 from vecfill.requests import Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision, decide
 from vecfill.trust.evaluation import Evaluation, evaluate_rows
-from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.lengths import norm_factors
-from vecfill.trust.proof import Proof, prove
+from vecfill.trust.proof import prove
 from vecfill.trust.scores import GOALS
 
 
@@ -120,9 +121,9 @@ def impute_aligned(
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
         notes=(
             *alignment.notes,
-            *_degree_notes(asked or PAPER, space),
-            *_said(decision, proof),
-            *_undescribed_notes(is_described),
+            *degree_notes(asked or PAPER, space),
+            *notes_on_trust(decision, proof),
+            *undescribed_notes(is_described),
         ),
     )
 
@@ -149,28 +150,6 @@ def _space(alignment: Alignment, degrees: tuple[int, ...], n_jobs: int | None) -
     if isinstance(alignment.domain, JointDomain):
         return SourcesSpace.of_sources(alignment.domain, n_jobs=n_jobs)
     return Space.of_domain(alignment.domain, min_degrees=degrees, n_jobs=n_jobs)
-
-
-def _said(decision: Decision, proof: Proof) -> tuple[str, ...]:
-    """Return what a user should know about rarity and about what cannot be proved."""
-    said = []
-    if decision.rule is not None:
-        before, after, alone = (
-            decision.on_block[name] for name in ("none", "offset", "offset_alone")
-        )
-        said.append(
-            "The offset of rare entities was taken into account: on the rarest known entities, "
-            f"hidden, the centred cosine rose from {before['centred_cosine']:.2f} to "
-            f"{after['centred_cosine']:.2f}. The offset alone, the same vector for all, has "
-            f"{alone['centred_cosine']:.2f}, so ranks show better whether entities are told apart: "
-            f"{before['hits_at_10']:.0%} were found among the ten nearest without the offset, "
-            f"{after['hits_at_10']:.0%} with it."
-        )
-    if isinstance(decision.choice, FusedChoice):
-        dropped = [each for each in decision.choice.sources if not each.is_kept]
-        said += [f"Source {each.name!r} was dropped: {each.why}." for each in dropped]
-    said += [f"{each}." for each in proof.strata if each.n_unknown and not each.is_proved]
-    return tuple(said)
 
 
 def _decided(
@@ -204,7 +183,7 @@ def _decided(
 def refuse_without_signal(choice: Choice | None, how: Method) -> None:
     """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
     if choice is not None and not choice.has_signal and not how.force:
-        raise NoSignalError(_no_signal(choice))
+        raise NoSignalError(no_signal(choice))
 
 
 def _forget_others(space: Space, predictor: Predictor | None) -> None:
@@ -303,8 +282,9 @@ def evaluate_aligned(
     checks.one_of(candidates, "candidates", described(Method, "candidates").choices)
     if n_known < 2 * FEWEST_KNOWN or folds > n_known:
         raise InputError(
-            f"Only {n_known} entities are known; {max(folds, 2 * FEWEST_KNOWN)} are needed to "
-            f"hide them in {folds} folds and choose a method on the rest."
+            f"Only {count(n_known, 'entity is', 'entities are')} known; "
+            f"{max(folds, 2 * FEWEST_KNOWN)} are needed to hide them in {folds} folds and choose a "
+            "method on the rest."
         )
     return evaluate_rows(
         _space(alignment, MIN_DEGREES, n_jobs),
@@ -371,38 +351,12 @@ def _can_choose(alignment: Alignment, how: Method) -> bool:
     return alignment.n_known >= FEWEST_KNOWN or is_refused
 
 
-def _no_signal(choice: Choice) -> str:
-    return (
-        "The table carries no signal about this embedding: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
-        f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
-        "ones. Check that names and rows belong together, or use another table; force=True "
-        "imputes anyway."
-    )
-
-
-def _degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
-    """Say so if there are too few rows for the least degree asked for."""
-    wanted = getattr(asked, "min_degree", 1)
-    degree = space.degree(wanted)
-    if degree == wanted:
-        return ()
-    return (f"There are only {space.n_rows} entities, so min_degree is {degree} and not {wanted}.",)
-
-
 def _is_described(model: Model) -> np.ndarray:
     """Tell which unknown rows are described by a source that was kept."""
     if not (isinstance(model.space, SourcesSpace) and isinstance(model.predictor, Fused)):
         return np.ones(model.rows.unknown.size, np.bool_)
     presence = model.space.of_variants(model.predictor.variants).presence
     return model.predictor.weights_of(presence[model.rows.unknown]).sum(axis=1) > 0
-
-
-def _undescribed_notes(is_described: np.ndarray) -> tuple[str, ...]:
-    if is_described.all():
-        return ()
-    n_left = int((~is_described).sum())
-    return (f"{n_left} entities are described only by sources that were dropped; left out.",)
 
 
 def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) -> np.ndarray:

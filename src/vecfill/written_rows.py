@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
 from vecfill.inputs.entities import listed
@@ -148,16 +149,16 @@ def _notes(
     notes: list[str] = []
     entities = {match.entity for match in inputs.matches.matches}
     if isinstance(asked, tuple) and (strangers := [each for each in asked if each not in entities]):
-        n = len(strangers)
-        notes.append(f"{n:,} names to replace are not entities of the table: {listed(strangers)}.")
+        told = count(len(strangers), "name to replace is", "names to replace are")
+        notes.append(f"{told} not in the table: {listed(strangers)}.")
     if asked == SUSPICIOUS and result is None:
         notes.append("No entity is unknown, so no known one was checked for being suspicious.")
     elif asked is not None and not replaceable:
         notes.append("No row was replaced, because none of these entities has one.")
     if result is not None and (kept := [each for each in result.abstained if each in replaceable]):
         notes.append(
-            f"{len(kept):,} rows were kept as they are, because their new vectors have too little "
-            f"confidence: {listed(kept)}."
+            f"{count(len(kept), 'row was', 'rows were')} left unchanged because of too little "
+            f"confidence in the new vectors: {listed(kept)}."
         )
     return tuple(notes)
 

@@ -65,6 +65,15 @@ def test_terms_become_tokens(world: World):
     assert found["added"] == done["ids"]
 
 
+def test_the_page_of_tokens_can_compare_methods(world: World):
+    page = ("-o", "new", "--report", "p.html", "--evaluate")
+    done = world.json("tokens", "model", "terms.txt", "--source", "other.vec", *page)
+    assert {"auto", "paper", "ridge"} <= set(done["evaluation"]["methods"])
+    assert "kernel ridge regression" in (world.folder / "p.html").read_text()
+    arguments = ("tokens", "model", "terms.txt", "--source", "other.vec", "-o", "other")
+    assert "--evaluate" in world.refused(*arguments, "--method", "paper", "--evaluate")
+
+
 def test_rows_are_those_of_the_same_imputation_in_python(world: World):
     world.json("tokens", "model", "terms.txt", "--source", "facts.csv", "-o", "new", "--seed", "3")
     terms = read_terms(world.folder / "terms.txt")
@@ -181,7 +190,7 @@ def test_a_term_without_a_row_in_the_head_is_skipped(world: World):
 def test_terms_that_cannot_be_tokens_are_refused(world: World):
     world.write("known.txt", "word3\nWORD4\n")
     message = world.refused("tokens", "model", "known.txt", "--source", "other.vec", "-o", "new")
-    assert "None of the 2 terms can be given a token" in message
+    assert "No term can be given a token" in message
 
 
 def test_folders_are_verified_and_not_read_as_files(world: World):

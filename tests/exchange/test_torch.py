@@ -107,7 +107,10 @@ def test_the_layer_can_be_trained_and_the_padding_stays(result):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"vocabulary": ["a", "b"], "missing": "refuse"}, "2 words of the vocabulary have no"),
+        (
+            {"vocabulary": ["a", "b"], "missing": "refuse"},
+            "No vector for 2 words of the vocabulary",
+        ),
         ({"vocabulary": ["a", "a"]}, "'a' more than once"),
         ({"vocabulary": []}, "vocabulary is empty"),
         ({"vocabulary": "town3"}, "the one string 'town3'"),

@@ -168,7 +168,7 @@ def csv_file(folder, text):
         ),
         ("name,x,y\na,,\nb,,\n", "no column has any value"),
         # 34
-        ("name,x,y,z\na,1,,\nb,,2,\nc,3,,4\nd,,1,5\ne,1,,\n", "53% of the values are missing"),
+        ("name,x,y,z\na,1,,\nb,,2,\nc,3,,4\nd,,1,5\ne,1,,\n", "53 % of the values are missing"),
         # 35
         ("name,x\na,1\nb,inf\n", r"column 'x', entity 'b' \(row 2\): the value is infinite"),
         ("name,x\na,1\nb,1e400\n", "entity 'b'.*infinite, or too large"),

@@ -98,7 +98,7 @@ def test_self_loops_repeats_and_components_are_reported():
         [("a", "b"), ("b", "a"), ("c", "c"), ("a", "a"), ("d", "e"), ("b", "f")], kind="edges"
     )
     assert domain.notes[0] == "2 self loops were ignored: 'a', 'c'."
-    assert domain.notes[1] == "1 edges join a pair that was joined before; they count once."
+    assert domain.notes[1] == "1 edge joins a pair that was joined before; a pair counts once."
     assert "3 components; the largest has 3 of 6 nodes" in domain.notes[2]
     assert domain.components.tolist() == [0, 0, 2, 1, 1, 0]
     assert domain.cut_off({"a", "nowhere"}) == ("c", "d", "e")
@@ -138,7 +138,7 @@ def test_the_columns_of_a_wider_table_can_be_named():
     table = pa.table({"id": [1, 2], "from": ["a", "b"], "to": ["b", "c"], "w": [1.0, 0.0]})
     assert len(as_domain(table, kind="edges", edge_columns=["from", "to"])) == 3
     weighted = as_domain(table, kind="edges", edge_columns=["from", "to", "w"])
-    assert "1 edges of weight 0 were ignored" in weighted.notes[0]
+    assert "1 edge of weight 0 was ignored" in weighted.notes[0]
     for wrong in (["from"], ["from", "of"], ["to", "to"]):
         with pytest.raises(InputError, match="edge_columns="):
             as_domain(table, kind="edges", edge_columns=wrong)

@@ -125,7 +125,7 @@ def test_few_words_teach_nothing_and_the_names_themselves_are_used(base):
 def test_names_of_no_known_ngram_are_absent(base):
     domain = spelling_domain([*base.words[:50], "!!", "xqz"], {}, base)
     assert domain.entities == base.words[:50]
-    assert "2 names have no n-gram that is known; left out." in domain.notes
+    assert "2 names have no known n-gram; left out." in domain.notes
 
 
 def test_names_without_letters_in_common_are_refused():

@@ -83,7 +83,7 @@ def test_it_says_what_it_is_made_of():
         "nearest",
     ]
     assert str(STACK).startswith("stack of 0.40 x (as_given, min_degree 5, ridge 0)")
-    assert str(STACK).endswith("35% attention")
+    assert str(STACK).endswith("35 % attention")
 
 
 @pytest.mark.parametrize(

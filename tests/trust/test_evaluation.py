@@ -47,8 +47,10 @@ def test_differences_are_level_for_a_method_and_itself(report):
 
 def test_text_and_html_name_every_method(report):
     for name in report.scores:
-        assert name in str(report)
+        assert report.label(name) in str(report)
+        assert report.label(name) in report._repr_html_().replace("&#x27;", "'")
         assert f"{report.methods[name]['mrr']:.3f}" in report._repr_html_()
+    assert "kernel_ridge" not in str(report) + report._repr_html_()
 
 
 def test_without_signal_the_verdict_says_so():

@@ -31,7 +31,7 @@ def test_a_confidence_shows_its_histogram_and_what_thresholds_keep(small_run):
     assert text.count("<rect") == 20
     last = small_run.confidence.curve(5)[-1]
     assert f"{last['centred_cosine']:.2f}" in text
-    assert "100%" in text
+    assert "100 %" in text
 
 
 def test_sources_are_a_tuple_that_shows_as_a_table():

@@ -254,7 +254,10 @@ def test_the_comparison_can_show_differences_from_vecfill(report, open_page):  #
     methods = {each["name"]: each for each in data_of(report)["heldout"]["methods"]}
     gap = methods["knn"]["centred_cosine"][0] - methods["auto"]["centred_cosine"][0]
     assert methods["knn"]["gap"]["centred_cosine"][0] == pytest.approx(gap, abs=2e-4)
-    assert "vecfill, chosen" not in label
+    assert "vecfill (auto)" not in label
+    assert "kernel ridge regression" in label
+    # A percent sign never begins a line.
+    assert "95\u00a0%" in shown.inner_text("#comparison summary")
 
 
 def test_axes_have_titles_and_the_reliability_diagram_is_square(report, open_page):  # noqa: F811

@@ -37,7 +37,10 @@ def test_the_comparison_shows_every_method_at_its_mean(evaluation, tmp_path):
         for line in axes.lines
         if not line.get_label().startswith("_")
     }
-    assert shown == {name: values["mrr"] for name, values in evaluation.methods.items()}
+    assert shown == {
+        evaluation.label(name): values["mrr"] for name, values in evaluation.methods.items()
+    }
+    assert "kernel ridge regression" in shown
     intervals = [line.get_xdata() for line in axes.lines if line.get_label().startswith("_")]
     assert any(tuple(ends) == evaluation.interval("auto", "mrr") for ends in intervals)
 

@@ -127,10 +127,13 @@ def explain(
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import fuses_sources, impute_aligned
+    from vecfill.trust.explanation import place_of
 
     fuses = fuses_sources(how, reading)
     with console.Progress() as progress:
         alignment = align(table, embedding, reading, fuses=fuses, progress=progress)
+        # A misspelt name is refused before the work, not after it.
+        place_of(word, alignment.unknown, alignment.known)
         result = impute_aligned(alignment, how, Trust(), n_jobs=jobs, progress=progress)
         found = result.explain(word, n)
     console.show(found, (), json=json)

@@ -8,14 +8,19 @@ import os
 import shutil
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vecfill import _english
+from vecfill._english import count
+
 if TYPE_CHECKING:
     from vecfill.io import Verification
+
+_MOST_WORDS = 10
+"""Added or replaced words that `verify` lists."""
 
 command = ""
 """The command that runs; its messages name its own options."""
@@ -72,13 +77,10 @@ def wrapped(text: str, stream: Any) -> str:
     with suppress(OSError, ValueError):
         seen = os.get_terminal_size(stream.fileno())
     columns = shutil.get_terminal_size(seen).columns
-    wrap = textwrap.TextWrapper(
-        max(20, min(WIDEST, columns)),
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(wrap.fill(line) for line in text.split("\n"))
+    width, style = max(20, min(WIDEST, columns)), {"subsequent_indent": "  "}
+    lines = text.split("\n")
+    broken = [_english.wrapped(line, width, break_long_words=False, **style) for line in lines]
+    return "\n".join("\n".join(each) for each in broken)
 
 
 def notes(said: Iterable[str], most: int | None = None) -> None:
@@ -87,9 +89,8 @@ def notes(said: Iterable[str], most: int | None = None) -> None:
     for each in every[:most]:
         note(f"note: {each}")
     if most is not None and len(every) > most:
-        more = len(every) - most
-        are = "note is" if more == 1 else "notes are"
-        note(f"note: {more} more {are} in the manifest, --json and --report.")
+        more = count(len(every) - most, "more note is", "more notes are")
+        note(f"note: {more} in the manifest, --json and --report.")
 
 
 def told(message: str) -> str:
@@ -215,12 +216,19 @@ class Progress:
 def verified(found: Verification) -> str:
     """Return what a comparison of two files has shown, as lines of text."""
     n_replaced = len(found.replaced)
-    what = f"{found.n_known - n_replaced:,} rows unchanged, "
+    what = f"{count(found.n_known - n_replaced, 'row')} unchanged, "
     what += f"{n_replaced:,} replaced, " if n_replaced else ""
     lines = [f"{what}{found.n_added:,} added"]
-    lines += [f"~ {each.word}" for each in found.replaced]
-    lines += [f"+ {word}" for word in found.added]
+    lines += _some("~", [each.word for each in found.replaced])
+    lines += _some("+", found.added)
     return "\n".join(plain(line) for line in lines)
+
+
+def _some(mark: str, words: Sequence[str]) -> list[str]:
+    """Return a line for each of the first words, so that what was said before stays in sight."""
+    more = len(words) - _MOST_WORDS
+    lines = [f"{mark} {word}" for word in words[:_MOST_WORDS]]
+    return [*lines, f"{mark} {more:,} more; --json lists all"] if more > 0 else lines
 
 
 def quartiles(values: Any) -> list[float]:

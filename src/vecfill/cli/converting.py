@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vecfill._english import count
 from vecfill.cli import console, options
 
 
@@ -56,4 +57,6 @@ def convert(
         progress("Writing", 0, 0)
         write_embedding(found, place, format=target_format, overwrite=overwrite)
     console.notes(found.notes)
-    console.note(f"{len(found):,} words of {found.n_dims} dimensions written to {target}")
+    console.note(
+        f"{count(len(found), 'word')} of {count(found.n_dims, 'dimension')} written to {target}"
+    )

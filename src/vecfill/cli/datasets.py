@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vecfill._english import count, percent
 from vecfill.cli import console, options
 from vecfill.requests import Method, Reading, Replacement, Scale, Trust
 
@@ -73,21 +74,17 @@ def _told(done: DatasetResult) -> str:
         f"  known    {counts['known']:,}",
         f"  unknown  {counts['unknown']:,}",
         f"Imputed    {counts['imputed']:,} by {_method(done.method)}",
-        f"Neighbours {done.recall:.1%} of the true ones found",
+        f"Neighbours {percent(done.recall, 1)} of the true ones found",
     ]
     if counts["abstained"]:
         lines.append(f"  left out {counts['abstained']:,} because of low confidence")
     if done.coverage is not None and done.hidden is not None:
         lines.append(
             f"Hidden     centred cosine {done.hidden['centred_cosine']:.3f}; bounds held for "
-            f"{done.coverage:.1%}"
+            f"{percent(done.coverage, 1)}"
         )
-    lines.append(f"Written    {done.output}: {_parts(len(done.parts))} and a manifest")
+    lines.append(f"Written    {done.output}: {count(len(done.parts), 'part')} and a manifest")
     return "\n".join(lines)
-
-
-def _parts(n_parts: int) -> str:
-    return f"{n_parts:,} part{'' if n_parts == 1 else 's'}"
 
 
 def _method(method: Mapping[str, Any]) -> str:

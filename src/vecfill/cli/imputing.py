@@ -57,15 +57,7 @@ def impute(
             help="Also save the model, so that vecfill add can add entities later.",
         ),
     ] = None,
-    evaluate: Annotated[
-        bool,
-        typer.Option(
-            "--evaluate",
-            rich_help_panel="Trust",
-            help="Compare the chosen method with others on hidden known entities, and add this to "
-            "the report. Takes several times as long. OUTPUT does not change.",
-        ),
-    ] = False,
+    evaluate: options.EvaluateOption = False,
     manifest: Annotated[
         bool,
         typer.Option(

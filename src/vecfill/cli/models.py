@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vecfill._english import count
 from vecfill.cli import console, options
 
 ModelFile = Annotated[
@@ -141,7 +142,7 @@ def add(
     else:
         say = console.note if is_stdout else console.out
         say(console.plain(repr(added)))
-        say(f"{len(new):,} rows written to {output}")
+        say(f"{count(len(new), 'row')} written to {output}")
 
 
 def _written(embedding: Any, form: str | None) -> Any:

@@ -74,6 +74,15 @@ SeedOption = Annotated[
         help="Random seed. The same seed gives the same result.",
     ),
 ]
+EvaluateOption = Annotated[
+    bool,
+    typer.Option(
+        "--evaluate",
+        rich_help_panel="Trust",
+        help="Compare the chosen method with others on hidden known entities, and add this to the "
+        "report. Takes several times as long. The vectors stay the same.",
+    ),
+]
 OverwriteOption = Annotated[
     bool,
     typer.Option(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vecfill._english import count, percent, wrapped
 from vecfill.cli import console
 from vecfill.cli.help import WIDEST, heading
 
@@ -42,8 +42,7 @@ def as_text(lines: Iterable[Line], stream: Any = None) -> str:
     shown = []
     for label, text in lines:
         room = max(20, width - _LABEL)
-        wrap = textwrap.TextWrapper(room, break_long_words=False, break_on_hyphens=False)
-        first, *more = wrap.wrap(console.plain(text)) or [""]
+        first, *more = wrapped(console.plain(text), room, break_long_words=False) or [""]
         shown.append(f"{heading(label, stream)}{'':{_LABEL - len(label)}}{first}".rstrip())
         shown += [f"{'':{_LABEL}}{line}" for line in more]
     return "\n".join(shown)
@@ -72,10 +71,8 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
     lines += [("Examples" if not at else "", text) for at, text in enumerate(examples(result))]
     if result.suspicious:
         names = ", ".join(_short(each.entity) for each in result.suspicious[:3])
-        lines.append(
-            ("Check", f"{len(result.suspicious):,} known entities that their neighbours "
-             f"contradict, such as {names}")
-        )  # fmt: skip
+        suspects = count(len(result.suspicious), "known entity")
+        lines.append(("Check", f"{suspects} contradicted by their neighbours, such as {names}"))
     return lines
 
 
@@ -86,13 +83,14 @@ def _trust(result: Result) -> list[Line]:
         hidden = "the rarest known" if result.proof.speaks == "rarest" else "hidden known"
         lines.append(
             ("Proof", f"{hidden} entities came back with a centred cosine of "
-             f"{means['centred_cosine']:.2f}, {means['hits_at_10']:.0%} of them among the ten "
-             "nearest")
+             f"{means['centred_cosine']:.2f}, {percent(means['hits_at_10'])} of them among the "
+             "ten nearest")
         )  # fmt: skip
     if result.confidence is not None and len(result.embedding):
         found = result.confidence
         low, middle, high = console.quartiles(found.values)
-        held = f"{found.level:.0%} lower bounds held for {found.coverage:.0%} of hidden entities"
+        bounds = f"{percent(found.level)} lower bounds"
+        held = f"{bounds} held for {percent(found.coverage)} of hidden entities"
         lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f}); {held}"))
     return lines
 

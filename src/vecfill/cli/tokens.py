@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from vecfill._english import count
 from vecfill.cli import console, options
 from vecfill.requests import Method, Reading, Trust
 
 if TYPE_CHECKING:
     from vecfill.exchange.huggingface.adding import AddedTokens
     from vecfill.exchange.huggingface.imputing import TokenImputation
+    from vecfill.trust.evaluation import Evaluation
 
 _N_SHOWN = 3
 # Rarity is known from the order of tokens, nothing can be excluded, and --source here has
@@ -93,6 +95,7 @@ def tokens(
     head: HeadOption = "auto",
     tensor: TensorOption = None,
     report: ReportOption = None,
+    evaluate: options.EvaluateOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -107,8 +110,10 @@ def tokens(
     from vecfill.io.atomic import together
     from vecfill.io.folders import check_new_folder
     from vecfill.io.targets import check_targets
+    from vecfill.run import check_evaluated, evaluate_result
     from vecfill.views.report import write_report
 
+    check_evaluated(how, evaluate)
     check_new_folder(output)
     for place in (output, report):
         if place is not None and Path(realpath(place)).is_relative_to(realpath(folder)):
@@ -130,18 +135,20 @@ def tokens(
             progress=progress,
             **asked,
         )
+        compared = evaluate_result(found.result, how, jobs, progress) if evaluate else None
         progress("Writing", 0, 0)
         # The page waits under a temporary name: a full disk stops us before the folder is there.
         if report is not None:
-            write_report(found.result, report, title=f"New tokens of {folder.name}")
+            title = f"New tokens of {folder.name}"
+            write_report(found.result, report, evaluation=compared, title=title)
         done = add_tokens(folder, found, output, head=head, tensor=tensor)
     console.notes((*found.result.notes, *done.notes))
     if json:
         from vecfill.provenance import as_json
 
-        console.out(as_json(_as_dict(found, done)))
+        console.out(as_json(_as_dict(found, done, compared)))
     else:
-        console.out(_summary(found, done))
+        console.out(_summary(found, done, compared))
 
 
 def _named(source: list[str]) -> dict[str, str]:
@@ -154,17 +161,20 @@ def _named(source: list[str]) -> dict[str, str]:
     return named
 
 
-def _as_dict(found: TokenImputation, done: AddedTokens) -> dict[str, Any]:
+def _as_dict(
+    found: TokenImputation, done: AddedTokens, compared: Evaluation | None
+) -> dict[str, Any]:
     head = None if found.head is None else found.head.to_dict()
     return {
         **done.to_dict(),
         "skipped": found.skipped,
         "result": found.result.to_dict(),
         "head": head,
+        "evaluation": None if compared is None else compared.to_dict(),
     }
 
 
-def _summary(found: TokenImputation, done: AddedTokens) -> str:
+def _summary(found: TokenImputation, done: AddedTokens, compared: Evaluation | None) -> str:
     from vecfill.cli import summary
 
     result = found.result
@@ -173,13 +183,17 @@ def _summary(found: TokenImputation, done: AddedTokens) -> str:
         lines.append(("Skipped", f"{len(found.skipped):,}"))
     lines += [("", f"{term} {why}") for term, why in list(found.skipped.items())[:_N_SHOWN]]
     how = result.predictor.in_words()
-    lines.append(("Imputed", f"{len(done.ids):,} from {len(result.known):,} words, by {how}"))
+    lines.append(
+        ("Imputed", f"{len(done.ids):,} from {count(len(result.known), 'word')}, by {how}")
+    )
     if result.confidence is not None:
         low, middle, high = console.quartiles(result.confidence.values)
         lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
+    if compared is not None:
+        lines.append(("Compared", compared.verdict))
     lines += [("" if at else "Examples", text) for at, text in enumerate(summary.examples(result))]
     lines += [("Table", f"{name}: {how}") for name, how in done.tables.items()]
-    lines.append(("Written", f"{done.output}: {len(done.ids):,} tokens added"))
+    lines.append(("Written", f"{done.output}: {count(len(done.ids), 'token')} added"))
     return summary.as_text(lines)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from vecfill._english import count
 from vecfill.cli import console, options
 from vecfill.cli.tokens import are_models, verify_folders
 
@@ -78,8 +79,8 @@ def verify(
 
         console.out(as_json(asdict(found)))
     else:
-        console.out(f"sha256 of the original  {found.sha256_original}")
-        console.out(f"sha256 of the enriched  {found.sha256_enriched}")
+        console.out(f"sha256 before  {found.sha256_original}")
+        console.out(f"sha256 after   {found.sha256_enriched}")
         for what in found.not_compared:
             console.note(f"{what} was not compared")
         if found.ok:
@@ -110,8 +111,8 @@ def verify_tables(
         console.out(as_json({**asdict(found), "ok": found.ok}))
     elif found.ok:
         console.out(
-            f"{found.n_rows:,} rows and {found.n_vectors:,} vectors unchanged, "
-            f"{found.n_filled:,} vectors filled, {found.n_added:,} rows added"
+            f"{count(found.n_rows, 'row')} and {count(found.n_vectors, 'vector')} unchanged, "
+            f"{count(found.n_filled, 'vector')} filled, {count(found.n_added, 'row')} added"
         )
         for name in found.new_columns:
             console.out(console.plain(f"+ column {name}"))

@@ -13,6 +13,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill._blas import one_blas_thread
+from vecfill._english import count, percent
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.alignment import Known, aligned
 from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
@@ -72,9 +73,9 @@ class DatasetResult:
         return dict(vars(self))
 
     def __repr__(self) -> str:
-        trust = "" if self.coverage is None else f", bounds held for {self.coverage:.1%}"
+        trust = "" if self.coverage is None else f", bounds held for {percent(self.coverage, 1)}"
         return (
-            f"DatasetResult({self.counts['imputed']:,} entities imputed in {self.output}, "
+            f"DatasetResult({count(self.counts['imputed'], 'entity')} imputed in {self.output}, "
             f"recall {self.recall:.3f}{trust})"
         )
 
@@ -313,7 +314,7 @@ class _Job:
         }
         if chosen.hidden is None:
             notes += (
-                f"No confidence: only {known.n_known:,} entities are known, too few to hide some.",
+                f"No confidence: too few known entities to hide some of them ({known.n_known:,}).",
             )
         return DatasetResult(
             self.out,

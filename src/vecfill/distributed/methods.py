@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.judging import (
     HiddenRows,
@@ -146,7 +147,8 @@ def choose_method(
     places = hidden_places(known.n_known, how.seed)
     if asked is None and not places.size:
         raise InputError(
-            f"Only {known.n_known} entities are known, too few to choose a method by hiding some: "
+            f"Only {count(known.n_known, 'entity is', 'entities are')} known, too few to choose a "
+            "method by hiding some: "
             "100 are needed. Use method='paper', or give a setting."
         )
     write_masks(known, places)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from vecfill._english import count
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.layout import WIDTH, Layout, columns_at_once, solving_bytes
 from vecfill.distributed.partition import Partition
@@ -150,8 +151,9 @@ def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -
     found = cut_off_rows(square, is_seen)
     if found.size:
         raise InputError(
-            f"{found.size} unknown rows (the first is row {found[0]}) reach no known row through "
-            "positive weights, so nothing determines their vectors. Use weight_floor > 0."
+            f"No known row is reached through positive weights from "
+            f"{count(found.size, 'unknown row')} (the first is row {found[0]}), so nothing "
+            "determines the vectors there. Use weight_floor > 0."
         )
 
 

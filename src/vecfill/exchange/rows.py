@@ -22,7 +22,7 @@ def all_rows(found: Found) -> Embedding:
     Examples
     --------
     >>> all_rows(Embedding(["a"], [[1.0]]))
-    Embedding(1 words, 1 dims, float64: 'a')
+    Embedding(1 word, 1 dim, float64: 'a')
     """
     if isinstance(found, Embedding):
         return found
@@ -47,7 +47,7 @@ def new_rows(found: Found, taken: Container[str], *, n_dims: int, where: str) ->
     Examples
     --------
     >>> new_rows(Embedding(["a", "b"], [[1.0], [2.0]]), {"a"}, n_dims=1, where="the model")
-    Embedding(1 words, 1 dims, float64: 'b')
+    Embedding(1 word, 1 dim, float64: 'b')
     """
     rows = found.embedding if isinstance(found, Result | LivingModel) else all_rows(found)
     if rows.n_dims != n_dims:

@@ -108,8 +108,8 @@ def refuse_changed(n_written: int, n_expected: int, where: str) -> None:
     """
     if n_written != n_expected:
         raise InputError(
-            f"{where} changed meanwhile: {n_expected} vectors were missing when it was read, and "
-            f"{n_written} of these rows still lack one. Nothing was written; run again."
+            f"{where} changed meanwhile. Vectors missing when it was read: {n_expected:,}; still "
+            f"missing of these: {n_written:,}. Nothing was written; run again."
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
+from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
@@ -75,8 +76,8 @@ def to_torch(
     if missing == "refuse" and lacking.size:
         names = listed(words[row] for row in lacking)
         raise InputError(
-            f"{lacking.size} words of the vocabulary have no vector: {names}. Pass the embedding "
-            "they are in (base=), or let them begin at random (missing='normal')."
+            f"No vector for {count(lacking.size, 'word')} of the vocabulary: {names}. Pass the "
+            "embedding that has them (base=), or start at random (missing='normal')."
         )
     if missing == "normal":
         checks.number(std, "std", low=0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
@@ -80,8 +81,9 @@ class Alignment:
         if cut_off:
             shown = ", ".join(printable(name) for name in cut_off[:3])
             raise InputError(
-                f"{len(cut_off)} entities of the graph have no path to a known one ({shown}"
-                f"{' ...' if len(cut_off) > 3 else ''}). Leave them out, or add edges."
+                f"{count(len(cut_off), 'entity has', 'entities have')} no path in the graph to a "
+                f"known one ({shown}{' ...' if len(cut_off) > 3 else ''}). Leave out what cannot "
+                "be reached, or add edges."
             )
 
 
@@ -193,7 +195,8 @@ def with_counts(
         )
     if n_lacking:
         values[is_lacking] = np.nanmedian(values[alignment.is_known])
-        notes = (*notes, f"{n_lacking} known entities have no count; the median was taken.")
+        who = count(n_lacking, "known entity has", "known entities have")
+        notes = (*notes, f"{who} no count; the median was taken.")
     vocabulary: VocabularyMeans | None = None
     if order is not None and order.vocabulary is not None:
         has_count = alignment.is_known & ~is_lacking

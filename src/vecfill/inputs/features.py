@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from vecfill._english import count, percent
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Categories, Numbers, read_cells
 from vecfill.inputs.compact import Compact, compacted
@@ -44,7 +45,7 @@ class _Findings:
 
     def about_absent(self, n_entities: int) -> list[str]:
         """Return what to say of entities, and of columns, without any value."""
-        who = "1 entity has" if n_entities == 1 else f"{n_entities} entities have"
+        who = count(n_entities, "entity has", "entities have")
         return [
             f"{who} no value; left out of this source.",
             *_Findings(empty=self.empty).sentences(),
@@ -61,10 +62,9 @@ class _Findings:
         ):
             if not names:
                 continue
-            head = f"{len(names)} column{'' if len(names) == 1 else 's'} ({listed(names)})"
+            head = f"{count(len(names), 'column')} ({listed(names)})"
             if isinstance(names, dict):
-                total = sum(names.values())
-                head += f" with {total} missing value{'' if total == 1 else 's'}"
+                head += f" with {count(sum(names.values()), 'missing value')}"
             notes.append(f"{head}: {what}.")
         return notes
 
@@ -283,8 +283,8 @@ def _refuse_gaps(
     share = n_missing_of_row.sum() / (len(entities) * len(columns))
     if share > 0.5:
         raise InputError(
-            f"{label}: {share:.0%} of the values are missing. With over half of them gone, what is "
-            "left would be mostly means; leave out the emptiest columns (ignore=) or rows."
+            f"{label}: {percent(share)} of the values are missing. With over half of them gone, "
+            "what is left would be mostly means; leave out the emptiest columns (ignore=) or rows."
         )
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.entities import listed
@@ -113,12 +114,13 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
         values = _edge_weights(frame.label, *weights, titles)
         is_zero = values == 0
         if is_zero.any():
-            notes.append(f"{is_zero.sum()} edges of weight 0 were ignored.")
+            zero = count(is_zero.sum(), "edge of weight 0 was", "edges of weight 0 were")
+            notes.append(f"{zero} ignored.")
         source, target, values = source[~is_zero], target[~is_zero], values[~is_zero]
     loops = source == target
     if loops.any():
         shown = listed(nodes[code] for code in np.unique(source[loops]))
-        what = "1 self loop was" if loops.sum() == 1 else f"{loops.sum()} self loops were"
+        what = count(loops.sum(), "self loop was", "self loops were")
         notes.append(f"{what} ignored: {shown}.")
     low, high = np.minimum(source, target)[~loops], np.maximum(source, target)[~loops]
     values = values[~loops]
@@ -130,8 +132,9 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
     is_first = np.r_[True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])]
     if not is_first.all():
         n_again = len(values) - int(is_first.sum())
-        what = "their weights were added" if weights is not None else "they count once"
-        notes.append(f"{n_again} edges join a pair that was joined before; {what}.")
+        what = "weights were added" if weights is not None else "a pair counts once"
+        joins = count(n_again, "edge joins", "edges join")
+        notes.append(f"{joins} a pair that was joined before; {what}.")
         starts = np.flatnonzero(is_first)
         values = np.add.reduceat(values, starts) if weights is not None else values[starts]
         low, high = low[starts], high[starts]
@@ -157,8 +160,8 @@ def _components(edges: Edges) -> tuple[np.ndarray, tuple[str, ...]]:
     if n_parts == 1:
         return place[part], ()
     note = (
-        f"The graph falls into {n_parts} components; the largest has {sizes.max()} of "
-        f"{len(part)} nodes."
+        f"The graph falls into {n_parts:,} components; the largest has {sizes.max():,} of "
+        f"{len(part):,} nodes."
     )
     return place[part], (note,)
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 
@@ -47,7 +48,7 @@ class MatchReport:
     --------
     >>> report = MatchReport((Match("IBM", "ibm", "case"), Match("Xyz", None, "none")), "case", 9)
     >>> print(report)
-    1 of 2 entities have a word (of 9 words): case 1, none 1
+    1 of 2 entities has a word (of 9 words): case 1, none 1
     entity  word  how
     IBM     ibm   case
     Xyz     -     none
@@ -159,7 +160,7 @@ class MatchReport:
             )
         if excluded := [match.entity for match in self.matches if match.how == "excluded"]:
             raise InputError(
-                f"No known entity is left to learn from: {len(excluded)} were excluded "
+                f"No known entity is left to learn from: {len(excluded):,} excluded "
                 f"({listed(excluded)}), and no other matches a word. Exclude fewer (exclude=)."
             )
         near = "; ".join(
@@ -167,8 +168,8 @@ class MatchReport:
         )
         first = ", ".join(repr(match.entity) for match in self.matches[:3])
         raise InputError(
-            f"none of the {len(self.matches)} entities ({first}...) is among the {self.n_words} "
-            f"words of the vocabulary at level {self.level!r}. "
+            f"no entity ({first}{', ...' if len(self.matches) > 3 else ''}) is among the "
+            f"{self.n_words:,} words of the vocabulary at level {self.level!r}. "
             + (f"Nearest misses: {near}. " if near else "No word begins like an entity. ")
             + "Levels are 'exact', 'case' and 'loose' (match=); or give aliases (aliases=), or "
             "name another key column (key=)."
@@ -228,9 +229,10 @@ class MatchReport:
 
     def summary(self) -> str:
         """Return in one line how many entities have a word."""
-        how = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        how = ", ".join(f"{name} {n}" for name, n in self.counts.items())
+        n_words, have = len(self.words), "has" if len(self.words) == 1 else "have"
         return (
-            f"{len(self.words)} of {len(self.matches)} entities have a word "
+            f"{n_words} of {count(len(self.matches), 'entity')} {have} a word "
             f"(of {self.n_words:,} words): {how}"
         )
 

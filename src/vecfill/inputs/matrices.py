@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from vecfill._english import count
 from vecfill.checks import sound_csr
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Numbers
@@ -72,7 +73,8 @@ def features_of_array(
     notes: tuple[str, ...] = ()
     if not varies.all():
         constant = [label for label, does in zip(labels, varies, strict=True) if not does]
-        notes = (f"{len(constant)} constant columns were dropped: {listed(constant)}.",)
+        dropped = count(len(constant), "constant column was", "constant columns were")
+        notes = (f"{dropped} dropped: {listed(constant)}.",)
         matrix = np.ascontiguousarray(matrix[:, varies])
     reader = ArrayReader(varies.size, np.flatnonzero(varies), str(matrix.dtype))
     kept = tuple(label for label, does in zip(labels, varies, strict=True) if does)
@@ -299,7 +301,7 @@ def _sparse_features(matrix: csr_array, entities: tuple[str, ...], standardize: 
     notes: tuple[str, ...] = ()
     if len(empty):
         shown = listed(entities[row] for row in empty)
-        notes = (f"{len(empty)} entities have a row of zeros: {shown}.",)
+        notes = (f"{count(len(empty), 'entity has', 'entities have')} a row of zeros: {shown}.",)
     labels = tuple(str(number) for number in range(matrix.shape[1]))
     vectors = standardized(matrix) if standardize else matrix
     reader = ArrayReader(

@@ -48,7 +48,7 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
     >>> table = pa.table({"id": [7, 8, 9], "x": [1.0, 2.0, 4.0], "v": [[1.0], None, [3.0]]})
     >>> found = read_one_table(table, Reading(key="id", vector="v"))
     >>> found.domain.entities, found.domain.columns, found.embedding
-    (('7', '8', '9'), ('x',), Embedding(2 words, 1 dims, float64: '7', '9'))
+    (('7', '8', '9'), ('x',), Embedding(2 words, 1 dim, float64: '7', '9'))
     """
     if reading.vector is None:
         raise OptionError(

@@ -52,7 +52,7 @@ def parts_domain(
     kept = [place for place, found in enumerate(rows) if found]
     features = known.features([rows[place] for place in kept])
     compounds = _compounds(known, entities, words_of_entities)
-    note = f"{len(kept)} of {len(entities)} names have several words, some of them known."
+    note = f"Names of several words, some of them known: {len(kept):,} of {len(entities):,}."
     columns = [f"{which} {dim + 1}" for which in _BLOCKS for dim in range(vocabulary.n_dims)]
     model = _kept(known)
     if len(compounds) >= FEWEST_COMPOUNDS and kept:

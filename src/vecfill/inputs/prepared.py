@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from vecfill._english import count
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -63,8 +65,8 @@ class Domain:
 
     def __repr__(self) -> str:
         return (
-            f"Domain({len(self.entities)} entities, {len(self.columns)} columns, "
-            f"kind={self.kind!r}, {len(self.notes)} notes)"
+            f"Domain({count(len(self.entities), 'entity')}, {count(len(self.columns), 'column')}, "
+            f"kind={self.kind!r}, {count(len(self.notes), 'note')})"
         )
 
     def cut_off(self, known: set[str]) -> tuple[str, ...]:

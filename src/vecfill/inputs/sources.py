@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from vecfill._english import count
 from vecfill.checks import is_sparse
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
@@ -76,7 +77,8 @@ class JointDomain(Domain):
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self.sources)
-        return f"JointDomain({len(self.entities)} entities, {len(self.sources)} sources: {names})"
+        n_entities, n_sources = len(self.entities), len(self.sources)
+        return f"JointDomain({count(n_entities, 'entity')}, {count(n_sources, 'source')}: {names})"
 
     def cut_off(self, known: set[str]) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing: what a graph cannot reach, another source may."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.folding import folded, glued
@@ -78,7 +79,7 @@ def spelling_domain(
     --------
     >>> base = Embedding(["walked", "walking"], [[1.0, 0.0], [0.0, 1.0]])
     >>> spelling_domain(["walked", "talked", "talking"], {"walked": "walked"}, base)
-    Domain(3 entities, 3 columns, kind='features', 1 notes)
+    Domain(3 entities, 3 columns, kind='features', 1 note)
     """
     return _domain_of_names(entities, words_of_entities, vocabulary, names_cache, {})
 
@@ -105,7 +106,8 @@ def _domain_of_names(
         if name in wholes:
             guesses[place] = wholes[name]
     if wholes:
-        note += f" {len(wholes):,} names of several words are described by their parts."
+        told = count(len(wholes), "name of several words is", "names of several words are")
+        note += f" {told} described by the vectors of the parts."
     features, columns, reader = _features(entities, guesses, n_grams)
     reader = replace(reader, spelling=model, parts=parts)
     is_present = (n_grams > 0) | np.array([name in wholes for name in entities], np.bool_)
@@ -207,5 +209,5 @@ def _domain(
     )
     notes = (note,)
     if n_absent := len(entities) - len(kept):
-        notes += (f"{n_absent} names have no n-gram that is known; left out.",)
+        notes += (f"{count(n_absent, 'name has', 'names have')} no known n-gram; left out.",)
     return Domain(kept, np.asarray(vectors, np.float64), columns, "features", notes)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.columns import MISSING
@@ -97,7 +98,7 @@ class TextSource:
     def _by_encoder(self, progress: Callable[[str, int, int], None] | None) -> Domain:
         vectors = encoded(self.texts, self.encoder, cache=self.cache, progress=progress)
         kind = type(self.encoder).__name__
-        note = f"{len(self)} texts became vectors of {vectors.shape[1]} numbers ({kind})."
+        note = f"{count(len(self), 'text')} became vectors of {vectors.shape[1]} numbers ({kind})."
         found = self._domain(vectors, np.ones(len(self), np.bool_), "encoded", note)
         return replace(found, reader=EncoderReader(self.columns, kind))
 
@@ -106,7 +107,7 @@ class TextSource:
         if found.is_present.sum() < FEWEST_TEXTS:
             return None
         n_components = found.vectors.shape[1]
-        note = f"{len(found.vectors)} texts became TF-IDF of {n_components} components."
+        note = f"{count(len(found.vectors), 'text')} became TF-IDF of {n_components} components."
         domain = self._domain(found.vectors, found.is_present, "tfidf", note)
         assert found.model is not None
         return replace(domain, reader=TextReader(self.columns, found.model))
@@ -116,7 +117,8 @@ class TextSource:
         found = word_means(self.texts, own, embedding)
         if found.is_present.sum() < FEWEST_TEXTS:
             return None
-        note = f"{len(found.vectors)} texts became means of the embedding's own word vectors."
+        texts = count(len(found.vectors), "text")
+        note = f"{texts} became means of the embedding's own word vectors."
         domain = self._domain(found.vectors, found.is_present, "words", note)
         return replace(domain, reader=words_reader(found, self.columns))
 
@@ -290,7 +292,11 @@ def _source(
     if not kept:
         raise InputError(f"all {len(entities)} texts are empty. Check the column of text.")
     n_empty = len(entities) - len(kept)
-    notes = (f"{n_empty} entities have no text; left out of this source.",) if n_empty else ()
+    notes = (
+        (f"{count(n_empty, 'entity has', 'entities have')} no text; left out of this source.",)
+        if n_empty
+        else ()
+    )
     return TextSource(
         tuple(entities[row] for row in kept),
         tuple(joined[row] for row in kept),

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import eigsh
 
 from vecfill._blas import one_blas_thread
+from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.matrices import with_fixed_signs
 
@@ -57,8 +58,8 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
     n_short = int((lengths < 1e-6 * lengths.max()).sum())
     if n_short:
         notes += (
-            f"{n_short} nodes have next to no vector, because larger parts of the graph took all "
-            f"{vectors.shape[1]} dimensions. Raise n_dims= if they matter.",
+            f"{count(n_short, 'node has', 'nodes have')} next to no vector, because larger parts "
+            f"of the graph took all {vectors.shape[1]} dimensions. Raise n_dims= if that matters.",
         )
     return vectors, notes
 

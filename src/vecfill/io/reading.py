@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, encoded, shown
@@ -228,11 +229,11 @@ def not_finite(source: Source, batch: Batch, row: int) -> FormatError:
 def about_repeats(source: Source, n_twice: int, word: str) -> str:
     """Return the note about rows that repeat a word."""
     return (
-        f"{source}: {n_twice} rows repeat a word that came before, such as "
-        f"{shown(encoded(word))}; the first row of each was taken."
+        f"{source}: {count(n_twice, 'row repeats', 'rows repeat')} a word that came before, such "
+        f"as {shown(encoded(word))}; the first row of each was taken."
     )
 
 
 def about_odd(source: Source, n_odd: int) -> str:
     """Return the note about rows that hold no numbers but were not needed."""
-    return f"{source}: {n_odd} rows that were not asked for hold NaN or infinity."
+    return f"{source}: NaN or infinity in {count(n_odd, 'row')} not asked for."

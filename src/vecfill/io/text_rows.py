@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecfill._compiled import compiled
+from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
 from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, shown
@@ -110,7 +111,8 @@ class TextRows:
                     break
                 window.advance(used)
         if n_blank:
-            self.notes.append(f"{self.source}: {n_blank} blank lines were passed over.")
+            blank = count(n_blank, "blank line was", "blank lines were")
+            self.notes.append(f"{self.source}: {blank} skipped.")
         self._check_count(n_seen)
 
     def _batches_of(

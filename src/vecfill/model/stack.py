@@ -17,6 +17,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill._blas import one_blas_thread
+from vecfill._english import percent
 from vecfill._lengths import row_lengths
 from vecfill.errors import InputError
 from vecfill.method.engine import parallel_map, row_blocks
@@ -75,17 +76,14 @@ class Stack(Predictor):
 
     def __str__(self) -> str:
         parts = [f"{w:.2f} x ({each})" for w, each in zip(self.weights, self.members, strict=True)]
-        tail = f", {self.attention:.0%} attention" if self.attention else ""
+        tail = f", {percent(self.attention)} attention" if self.attention else ""
         return f"stack of {' + '.join(parts)}{tail}"
 
     def in_words(self) -> str:
         """Return the setting as one would say it: the members by weight, and their shares."""
         total = sum(self.weights) or 1.0
         ranked = sorted(zip(self.weights, self.members, strict=True), key=lambda each: -each[0])
-        parts = [
-            f"{each.in_words()} ({weight / total:.0%})".replace("%)", " %)")
-            for weight, each in ranked
-        ]
+        parts = [f"{each.in_words()} ({percent(weight / total)})" for weight, each in ranked]
         return f"a blend of {'; '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:

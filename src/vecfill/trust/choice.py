@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from vecfill._english import count
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.model.directions import leading_axes
@@ -176,9 +177,9 @@ def choose(
     n_known = int(is_known.sum())
     if n_known < FEWEST_KNOWN:
         raise InputError(
-            f"Only {n_known} entities are known, too few to choose a method by hiding some of "
-            f"them: {FEWEST_KNOWN} are needed. Use method='paper', which needs "
-            f"no choice; its vectors cannot be checked on so few."
+            f"Only {count(n_known, 'entity is', 'entities are')} known, too few to choose a method "
+            f"by hiding some of them: {FEWEST_KNOWN} are needed. Use method='paper', which needs "
+            "no choice; its vectors cannot be checked on so few."
         )
     n_folds = n_folds_of(n_known, is_known.size)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))

@@ -19,6 +19,7 @@ from vecfill.trust.rivals import RIVALS, Rival
 Predict = Callable[[np.ndarray], np.ndarray]
 """Places among the unknown rows -> their vectors."""
 
+AUTO_LABEL = "vecfill (auto)"
 PAPER_LABEL = "the paper's method"
 
 
@@ -41,7 +42,8 @@ class Competitors:
     ) -> None:
         self.tuned: dict[str, Predictor] = {}
         self.predict: dict[str, Predict] = {}
-        self.labels = {"paper": PAPER_LABEL} | {name: each.label for name, each in rivals.items()}
+        self.labels = {"auto": AUTO_LABEL, "paper": PAPER_LABEL}
+        self.labels |= {name: each.label for name, each in rivals.items()}
         if isinstance(space, SourcesSpace):
             self._add_sources(space, given, decision, rivals, goal, seed)
             return

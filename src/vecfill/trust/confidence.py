@@ -15,6 +15,7 @@ from html import escape
 
 import numpy as np
 
+from vecfill._english import count, percent
 from vecfill._html import html_bars, html_table
 from vecfill.trust.hidden import Hidden
 
@@ -96,14 +97,14 @@ class Confidence:
     def __repr__(self) -> str:
         what = "the rarest known rows" if self.proof == "rarest" else "known rows"
         proof = (
-            f"{self.level:.0%} bounds held for {self.coverage:.1%} of {self.actual.size:,} hidden "
-            f"rows, {what}"
+            f"{percent(self.level)} bounds held for {percent(self.coverage, 1)} of "
+            f"{self.actual.size:,} hidden rows, {what}"
         )
         if not self.values.size:
             return f"Confidence(nothing imputed; {proof})"
         low, middle, high = np.quantile(self.values, [0.25, 0.5, 0.75])
         return (
-            f"Confidence({self.values.size:,} entities: median {middle:.2f}, half of them "
+            f"Confidence({count(self.values.size, 'entity')}: median {middle:.2f}, half of them "
             f"{low:.2f} to {high:.2f}; {proof})"
         )
 
@@ -111,7 +112,7 @@ class Confidence:
         counts, _ = np.histogram(self.values, bins=20, range=(0.0, 1.0))
         head = ["confidence at least", "share kept", "mean centred cosine"]
         rows = [
-            [f"{each['threshold']:.2f}", f"{each['share']:.0%}", f"{each['centred_cosine']:.2f}"]
+            [f"{each['threshold']:.2f}", percent(each["share"]), f"{each['centred_cosine']:.2f}"]
             for each in self.curve(5)
         ]
         return (

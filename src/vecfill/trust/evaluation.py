@@ -79,7 +79,7 @@ class Evaluation:
     hide: str = "random"
     """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as blocks."""
     labels: dict[str, str] = field(default_factory=dict, repr=False)
-    """What readers call the methods, where that is not their name."""
+    """What tables and figures call the methods."""
     tuned: dict[str, tuple[Predictor, ...]] = field(default_factory=dict, repr=False)
     """What each rival was tuned to, fold by fold."""
 
@@ -116,12 +116,16 @@ class Evaluation:
             f"{in_words(found, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
             f"imputed one, about {times:.0f} times chance."
         )
-        rival = self.labels.get(best, best)
+        rival = self.label(best)
         if low > 0:
             return f"{first} No other method does as well; {rival} comes nearest."
         if high < 0:
             return f"{first} Here {rival} does better: consider it."
         return f"{first} Here {rival} does as well."
+
+    def label(self, method: str) -> str:
+        """Return what tables and figures call a method: "kernel ridge regression"."""
+        return self.labels.get(method, method)
 
     def difference(
         self, method: str, other: str, measure: str, *, level: float = 0.95
@@ -154,29 +158,33 @@ class Evaluation:
         }
 
     def _rows(self) -> list[tuple[str, list[float]]]:
+        """Return what each method is called and its means, the best by MRR first."""
         means = self.methods
         order = sorted(means, key=lambda name: -means[name]["mrr"])
-        return [(name, [means[name][measure] for measure in MEASURES]) for name in order]
+        return [
+            (self.label(name), [means[name][measure] for measure in MEASURES]) for name in order
+        ]
 
     def __str__(self) -> str:
+        rows = self._rows()
+        wide = max(len(name) for name, _ in rows)
+        head = f"{'centred cos':>13}{'MRR':>7}{'hits@10':>9}{'cosine':>8}{'norm':>6}"
         lines = [
             f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
             + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
-            f"{'method':14}{'centred cos':>12}{'MRR':>8}{'hits@10':>9}{'cosine':>8}{'norm':>7}",
+            f"{'method':{wide}}{head}",
         ]
-        for name, (centred, mrr, hits, cosine, ratio) in self._rows():
-            lines.append(f"{name:14}{centred:12.3f}{mrr:8.3f}{hits:9.3f}{cosine:8.3f}{ratio:7.2f}")
+        for name, (centred, mrr, hits, cosine, ratio) in rows:
+            told = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
+            lines.append(f"{name:{wide}}{told}")
         return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
 
     def _repr_html_(self) -> str:
         head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
-        rows = [
-            [self.labels.get(name, name), *(f"{value:.3f}" for value in values[:4])]
-            for name, values in self._rows()
-        ]
+        rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
-            + html_table(head, rows, strong=self.labels.get("auto", "auto"))
+            + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
         )

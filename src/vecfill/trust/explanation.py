@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from vecfill._english import percent
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.model.fitted import Model
@@ -60,23 +61,26 @@ class Explanation:
         word = printable(self.word)
         parts = []
         if self.offset_share > 0:
-            parts.append(f"{self.offset_share:.0%} is the offset of rare entities,")
+            parts.append(f"{percent(self.offset_share)} is the offset of rare entities,")
         if self.trend_share > 0:
-            drivers = ", ".join(f"{name} {part:.0%}" for name, part in self.drivers.items())
+            drivers = ", ".join(f"{name} {percent(part)}" for name, part in self.drivers.items())
             told = f" ({drivers} of it)" if drivers else ""
-            parts.append(f"{self.trend_share:.0%} comes from the linear trend of the domain{told},")
+            share = percent(self.trend_share)
+            parts.append(f"{share} comes from the linear trend of the domain{told},")
         rest = 1.0 - self.offset_share - self.trend_share
         if len(self.source_shares) > 1:
-            told = ", ".join(f"{share:.0%} {name}" for name, share in self.source_shares.items())
+            told = ", ".join(
+                f"{percent(share)} {name}" for name, share in self.source_shares.items()
+            )
             word = f"{word} ({told})"
         if parts and round(rest, 2) <= 0:
             return "\n".join([f"{word}:", *parts])[:-1]
         lines = [f"{word} is made of"]
         if parts:
             parts[0] = f"{word}: {parts[0]}"
-            lines = [*parts, f"the remaining {rest:.0%} comes from these known entities:"]
+            lines = [*parts, f"the remaining {percent(rest)} comes from these known entities:"]
         lines += [
-            f"{share:7.1%}  {printable(name)}".replace("%", " %")
+            f"{percent(share, 1):>8}  {printable(name)}"
             for name, share in zip(self.contributors, self.shares, strict=True)
         ]
         return "\n".join(lines)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count, percent
 from vecfill._html import html_table
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import printable
@@ -62,9 +63,9 @@ class SourceReport:
     """Which way of turning it into rows was the best one."""
 
     def __str__(self) -> str:
-        kept = f"weight {self.weight:.2f}, share {self.share:.0%}"
+        kept = f"weight {self.weight:.2f}, share {percent(self.share)}"
         kept = kept if self.is_kept else f"dropped: {self.why}"
-        described = f"{self.n_known:,} known and {self.n_unknown:,} unknown entities"
+        described = f"{self.n_known:,} known and {count(self.n_unknown, 'unknown entity')}"
         return f"{self.name}: describes {described}; {kept}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,7 +166,8 @@ def _best_variant(
             member.name, False, "", int(known.sum()), int((~known).sum()), variant=number
         )
         if known.sum() < FEWEST_KNOWN:
-            why = f"it describes only {blank.n_known} known entities, and {FEWEST_KNOWN} are needed"
+            described = count(blank.n_known, "known entity")
+            why = f"it describes only {described}, and {FEWEST_KNOWN} are needed"
             found.append((None, replace(blank, why=why)))
             continue
         choice = choose(member.space, embedding[member.rows], known, **options)
@@ -228,8 +230,8 @@ def _told(report: SourceReport, is_kept: bool, weights: np.ndarray, n_alone: int
     """Return a report that says what became of the source; it alone describes `n_alone` rows."""
     why = report.why
     if report.has_signal and is_kept:
-        entities = "entity" if n_alone == 1 else "entities"
-        why = f"only it describes {n_alone:,} {entities}" if n_alone else "it helps hidden entities"
+        alone = f"only it describes {count(n_alone, 'entity')}"
+        why = alone if n_alone else "it helps hidden entities"
     elif report.has_signal:
         why = "hidden entities do as well without it"
     weight = float(weights.mean()) if weights.size else 0.0

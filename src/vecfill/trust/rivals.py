@@ -162,7 +162,7 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
         "ridge": Rival("ridge regression", by_hidden_rows(LinearRidge())),
         "kernel_ridge": Rival("kernel ridge regression", _kernel_ridge, needs_vectors=False),
         "omp": Rival(
-            "orthogonal matching pursuit",
+            "matching pursuit (tokensurgeon)",
             # A pursuit takes milliseconds a row, so fewer rows have to do.
             by_hidden_rows(MatchingPursuit(n_atoms=16), enough=50, n_atoms=(16, 8, 32, 64)),
         ),

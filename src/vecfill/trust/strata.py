@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count, percent
 from vecfill.trust.hidden import Hidden
 
 FEWEST_PROVED = 30
@@ -56,11 +57,12 @@ class Stratum:
             return (
                 f"{self.name}: {self.n_unknown:,} unknown; {self.n_hidden:,} hidden known ones "
                 f"came back with a centred cosine of {self.centred_cosine:.2f}, bounds held for "
-                f"{self.coverage:.0%}"
+                f"{percent(self.coverage)}"
             )
+        who = count(self.n_unknown, "unknown entity has", "unknown entities have")
         return (
-            f"Cannot be proved: {self.n_unknown:,} unknown entities have {self.name}, and only "
-            f"{self.n_known:,} known ones do"
+            f"Cannot be proved: {who} "
+            f"{self.name}, and only {count(self.n_known, 'known one does', 'known ones do')}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.inputs.match_report import MatchReport
 from vecfill.method.scaling import well_scaled
@@ -73,7 +74,9 @@ def page_data(
         "n_imputed": len(result.embedding),
         "n_abstained": len(result.abstained),
         "n_dims": result.embedding.n_dims,
-        "domain": f"{len(result.domain):,} entities, {len(result.domain.columns):,} columns",
+        "domain": ", ".join(
+            [count(len(result.domain), "entity"), count(len(result.domain.columns), "column")]
+        ),
         "setting": result.predictor.to_dict(),
         "setting_text": result.predictor.in_words(),
         "setting_short": _in_short(result.predictor),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from vecfill._english import percent
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.confidence import Confidence
@@ -72,9 +73,11 @@ def comparison(
     means = {name: values[measure] for name, values in evaluation.methods.items()}
     order = sorted(means, key=lambda name: means[name], reverse=True)
     found = {
-        name: (means[name], *evaluation.interval(name, measure, level=level)) for name in order
+        evaluation.label(name): (means[name], *evaluation.interval(name, measure, level=level))
+        for name in order
     }
-    return intervals({f"{TITLES[measure]}, {level:.0%} interval": found}, accent=("auto",))
+    title = f"{TITLES[measure]}, {percent(level)} interval"
+    return intervals({title: found}, accent=(evaluation.label("auto"),))
 
 
 def intervals(

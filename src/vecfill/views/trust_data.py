@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import percent
 from vecfill.embedding import printable
 from vecfill.result import Result
 from vecfill.trust.confidence import Confidence
@@ -46,8 +47,8 @@ def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, str]:
         "good",
         _headline(means["centred_cosine"]),
         f"{hidden} vectors came back with a centred cosine of {means['centred_cosine']:.2f} (the "
-        f"mean of the known vectors has 0); {means['hits_at_10']:.0%} of them are among the ten "
-        "vectors nearest to the imputed one.",
+        f"mean of the known vectors has 0); {percent(means['hits_at_10'])} of them are among the "
+        "ten vectors nearest to the imputed one.",
     )
 
 
@@ -127,7 +128,7 @@ def comparison_data(evaluation: Evaluation | None) -> dict[str, Any] | None:
     means = evaluation.methods
     methods = []
     for name in sorted(means, key=lambda each: -means[each]["mrr"]):
-        about: dict[str, Any] = {"name": name, "label": evaluation.labels.get(name), "gap": {}}
+        about: dict[str, Any] = {"name": name, "label": evaluation.label(name), "gap": {}}
         for measure in MEASURES:
             mean = means[name][measure]
             interval = evaluation.interval(name, measure)

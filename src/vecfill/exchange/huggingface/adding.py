@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
@@ -170,8 +171,8 @@ def _all_rows(given: Embedding, new: Embedding, name: str) -> FloatArray:
     missing = [word for word in new.words if word not in given]
     if missing:
         raise InputError(
-            f"{len(missing)} new terms have no row for {name!r}, such as {missing[0]!r}. Pass one "
-            "for each term."
+            f"{count(len(missing), 'new term has', 'new terms have')} no row for {name!r}, such as "
+            f"{missing[0]!r}. Pass one for each term."
         )
     return given[list(new.words)]
 
@@ -186,10 +187,15 @@ def _mean_rows(model: ModelFolder, table: StoredTensor, n_new: int) -> FloatArra
 def _notes(model: ModelFolder, stale: tuple[str, ...]) -> tuple[str, ...]:
     notes: list[str] = []
     if stale:
+        copies = count(
+            len(stale),
+            "copy of the weights in another format was",
+            "copies of the weights in other formats were",
+        )
         notes.append(
-            f"{len(stale)} copies of the weights in other formats were not copied, because they "
-            f"lack the new rows ({', '.join(stale[:3])}{' ...' if len(stale) > 3 else ''}). "
-            "Export them again from the new folder."
+            f"{copies} not copied, for lack of the new rows "
+            f"({', '.join(stale[:3])}{' ...' if len(stale) > 3 else ''}). Export them again from "
+            "the new folder."
         )
     old = [
         name

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.tables import Tables, tables_of
@@ -81,7 +82,8 @@ class ModelFolder:
         kept = [word for word, is_kept in zip(words, is_good.tolist(), strict=True) if is_kept]
         notes = []
         if len(kept) < len(words):
-            notes.append(f"{len(words) - len(kept)} tokens were left out: not finite.")
+            left_out = count(len(words) - len(kept), "token was", "tokens were")
+            notes.append(f"{left_out} left out: not finite.")
         provenance = {"model": self.path.name, "tensor": table.name}
         return Embedding(kept, vectors[is_good], notes=notes, provenance=provenance)
 

@@ -204,7 +204,7 @@ def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, 
 def _about_nothing(skipped: Mapping[str, str]) -> str:
     term, why = next(iter(skipped.items()))
     return (
-        f"None of the {len(skipped)} terms can be given a token; for example, {term!r} {why}. "
+        f"No term can be given a token; for example, {term!r} {why}. "
         "Check the spelling of terms and of the source's names, or use the source 'pieces'."
     )
 

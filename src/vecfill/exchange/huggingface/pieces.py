@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
@@ -60,10 +61,11 @@ def word_pieces(
     kept = {word: ids for word, ids in found.items() if ids}
     if not kept:
         raise InputError(f"{folder}: none of the terms can be split into known pieces.")
-    notes = [f"{n_whole:,} whole words of {model.path.name} teach what pieces mean."]
+    notes = [f"{model.path.name}: what pieces mean was learnt from {count(n_whole, 'whole word')}."]
     if missing:
         notes.append(
-            f"{len(missing)} terms have no known pieces, such as {missing[0]!r}; left out."
+            f"{count(len(missing), 'term has', 'terms have')} no known pieces, such as "
+            f"{missing[0]!r}; left out."
         )
     vectors = _features(model, list(kept.values()))
     n_dims = vectors.shape[1] // 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.safetensors import TensorFile
@@ -168,8 +169,8 @@ class Weights:
         ]
         if wrong:
             raise FormatError(
-                f"{self.home / INDEX} and the files disagree on {len(wrong)} tensors, such as "
-                f"{min(wrong)!r}. Fetch the folder again."
+                f"{self.home / INDEX} disagrees with the files on {count(len(wrong), 'tensor')}, "
+                f"such as {min(wrong)!r}. Fetch the folder again."
             )
 
     @cached_property

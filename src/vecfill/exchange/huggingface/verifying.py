@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from vecfill._english import count
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
 from vecfill.exchange.huggingface.writing import files_of, is_stale
@@ -37,9 +38,10 @@ class ModelVerification:
     """Where the folders first differ in anything else."""
 
     def __str__(self) -> str:
+        files = count(self.n_files, "other file")
         lines = [
-            f"{self.n_identical:,} tensors unchanged, {self.n_grown:,} with rows added",
-            f"{self.n_files:,} other files unchanged, {len(self.added):,} tokens added",
+            f"{count(self.n_identical, 'tensor')} unchanged, {self.n_grown:,} with rows added",
+            f"{files} unchanged, {count(len(self.added), 'token')} added",
         ]
         lines += [f"+ {token} ({row})" for token, row in self.added.items()]
         lines += [f"not copied: {name}" for name in self.not_copied]
@@ -77,8 +79,8 @@ def verify_model(
     >>> new = folder.parent / "new"
     >>> _ = add_tokens(folder, {"radon": [0.1, 0.2, 0.3, 0.4]}, new)
     >>> print(verify_model(folder, new))
-    1 tensors unchanged, 1 with rows added
-    0 other files unchanged, 1 tokens added
+    1 tensor unchanged, 1 with rows added
+    0 other files unchanged, 1 token added
     + radon (12)
     """
     old = ModelFolder(original, tensor=tensor)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from vecfill import checks
+from vecfill._english import count, percent
 from vecfill._types import KnownMask
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
@@ -129,10 +130,9 @@ class LatentSemantic(Predictor):
         prepared = PREPARED_IN_WORDS.get(self.preparation, "")
         if self.residual_share == 0.0:
             return ", ".join(["linear trend alone", *filter(None, [prepared])])
-        parts = [f"{self.min_degree} neighbours", _smoothing(self.ridge)]
+        parts = [count(self.min_degree, "neighbour"), _smoothing(self.ridge)]
         if self.residual_share is not None:
-            share = f"{self.residual_share:.0%}".replace("%", " %")
-            parts.append(f"linear trend plus {share} of the remainder")
+            parts.append(f"linear trend plus {percent(self.residual_share)} of the remainder")
         return ", ".join([*parts, *filter(None, [prepared])])
 
     @property
@@ -362,9 +362,9 @@ class LatentSemantic(Predictor):
     def _refuse_cut_off(rows: np.ndarray) -> None:
         if rows.size:
             raise InputError(
-                f"{rows.size} unknown rows (the first is row {rows[0]}) reach no known row "
-                f"through positive weights, so nothing determines their vectors. "
-                f"Use weight_floor > 0 (the default is 0.1)."
+                f"No known row is reached through positive weights from "
+                f"{count(rows.size, 'unknown row')} (the first is row {rows[0]}), so nothing "
+                "determines the vectors there. Use weight_floor > 0 (the default is 0.1)."
             )
 
 

@@ -82,5 +82,6 @@ function drawCurve(card, confidence) {
     dot.append(svg("title", {}, `Confidence ${point.threshold.toFixed(2)} or more keeps ${Math.round(point.share * 100)} % with a centred cosine of ${point.centred_cosine.toFixed(2)}`));
     figure.append(dot);
   }
-  card.append(figure, el("p", { class: "quiet gap", text: "Pass the threshold as min_confidence= (--min-confidence) to leave the others out." }));
+  card.append(figure, el("p", { class: "quiet gap" }, ["To leave the others out, pass the threshold as ", el("span", { class: "whole", text: "min_confidence=" }),
+    " (in a shell, ", el("span", { class: "whole", text: "--min-confidence" }), ")."]));
 }

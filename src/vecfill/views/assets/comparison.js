@@ -5,12 +5,6 @@ const MEASURE_NAMES = {
   mrr: ["Reciprocal rank", "one over the rank of the truth among all known vectors sorted by nearness; 1 is always first"],
   hits_at_10: ["Hits at 10", "how often the truth is among the ten nearest known vectors"],
 };
-const METHOD_NAMES = {
-  auto: "vecfill, chosen on the data", paper: "the paper's method", mean: "mean of known vectors",
-  knn: "k nearest neighbours", ridge: "ridge regression", kernel_ridge: "kernel ridge regression",
-  omp: "matching pursuit (tokensurgeon)", sparsemax: "sparsemax (FOCUS)",
-};
-const methodName = (row) => METHOD_NAMES[row.name] || row.label || row.name;
 const signed = (value, digits = 3) => `${value > 0 ? "+" : ""}${value.toFixed(digits)}`.replace("-", "−");
 
 function niceTicks(low, high) {
@@ -23,7 +17,7 @@ function niceTicks(low, high) {
 function drawComparison(card, heldout) {
   if (!heldout) {
     card.append(el("h3", { text: "Against other methods" }), el("p", { class: "quiet", text:
-      "Not measured in this run. In a shell, add --evaluate to vecfill impute; in Python, pass evaluation=vecfill.evaluate(...) to write_report." }));
+      "Not measured in this run. In a shell, add --evaluate to the command; in Python, pass evaluation=vecfill.evaluate(...) to write_report." }));
     return;
   }
   const state = { measure: "centred_cosine", gap: false };
@@ -63,7 +57,7 @@ function comparisonChart(methods, measure, isGap) {
   const x = (value) => left + ((Math.min(high, Math.max(low, value)) - low) / (high - low)) * (width - left - right);
   const text = (value) => (isGap ? signed(value) : value.toFixed(3).replace("-", "−"));
   const figure = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label":
-    `${MEASURE_NAMES[measure][0]}${isGap ? ", difference from vecfill" : ""}: ` + shown.map((row) => `${methodName(row)} ${text(values(row)[0])}`).join("; ") });
+    `${MEASURE_NAMES[measure][0]}${isGap ? ", difference from vecfill" : ""}: ` + shown.map((row) => `${row.label} ${text(values(row)[0])}`).join("; ") });
   for (const tick of niceTicks(low, high)) {
     figure.append(svg("line", { class: isGap && tick === 0 ? "zero" : "axis", x1: x(tick), x2: x(tick), y1: 0, y2: height - 44 }));
     figure.append(svg("text", { x: x(tick), y: height - 28, "text-anchor": "middle" }, isGap && tick ? signed(tick, 2) : String(tick)));
@@ -74,7 +68,7 @@ function comparisonChart(methods, measure, isGap) {
     const ours = row.name === "auto" ? "ours" : "mark", strong = row.name === "auto" ? "strong" : "";
     const y = place * step + (narrow ? 32 : 18);
     const [mean, from, to] = values(row);
-    figure.append(svg("text", narrow ? { class: strong, x: left, y: y - 14 } : { class: strong, x: left - 16, y: y + 4, "text-anchor": "end" }, methodName(row)));
+    figure.append(svg("text", narrow ? { class: strong, x: left, y: y - 14 } : { class: strong, x: left - 16, y: y + 4, "text-anchor": "end" }, row.label));
     figure.append(svg("line", { class: ours, x1: x(from), x2: x(to), y1: y, y2: y, "stroke-width": 3, "stroke-linecap": "round", "stroke-opacity": 0.45 }));
     figure.append(svg("circle", { class: ours, cx: x(mean), cy: y, r: 5.5, stroke: "none" }));
     figure.append(svg("text", { class: strong, x: width, y: y + 4, "text-anchor": "end" }, text(mean)));
@@ -86,7 +80,7 @@ function comparisonTable(heldout) {
   const names = ["Method", ...Object.values(MEASURE_NAMES).map((each) => each[0])];
   const number = (v) => v.toFixed(3).replace("-", "−");
   const body = heldout.methods.map((row) => el("tr", {}, [
-    el("td", { text: methodName(row) }),
+    el("td", { text: row.label }),
     ...Object.keys(MEASURE_NAMES).map((measure) => {
       const [mean, low, high] = row[measure];
       return el("td", { text: `${number(mean)} (${number(low)} to ${number(high)})` });

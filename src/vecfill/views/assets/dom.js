@@ -11,7 +11,8 @@ function el(tag, options = {}, children = []) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined || value === null || value === false) continue;
-    if (key === "text") node.textContent = value;
+    // A number and its percent sign stay on one line.
+    if (key === "text") node.textContent = String(value).replace(/(\d) %/g, "$1\u00a0%");
     else if (key === "on") for (const [event, run] of Object.entries(value)) node.addEventListener(event, run);
     else node.setAttribute(key, value === true ? "" : String(value));
   }

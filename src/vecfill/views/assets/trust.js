@@ -63,7 +63,7 @@ function drawKinds(section, strata, level) {
   const unproved = strata.filter((each) => !each.is_proved), failed = strata.filter((each) => each.falls_short);
   const said = [];
   if (unproved.length) said.push(`Nothing can be proved about ${named(unproved)}, because too few known entities are like that. Their lower bounds are cautious.`);
-  if (failed.length) said.push(`For ${named(failed)}, the lower bounds of hidden entities held too seldom, so those of the unknown ones were lowered.`);
+  if (failed.length) said.push(`For ${named(failed)}, the lower bounds of hidden entities held too rarely, so those of the unknown ones were lowered.`);
   card.append(el("p", { text: said.join(" ") || "Enough known entities of each kind were hidden, and their lower bounds held." }));
   const rows = strata.map((each) => [
     [each.name[0].toUpperCase() + each.name.slice(1), each.is_proved ? (each.falls_short ? el("span", { class: "badge warn", text: "bounds lowered" }) : "") : el("span", { class: "badge warn", text: "cannot be proved" })],

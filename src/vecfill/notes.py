@@ -1,0 +1,77 @@
+"""What a user should know about an imputation, in sentences; and why there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vecfill._english import count, percent
+from vecfill.model.predictors import Predictor
+from vecfill.model.space import Space
+from vecfill.trust.choice import Choice
+from vecfill.trust.decision import Decision
+from vecfill.trust.fusion import FusedChoice
+from vecfill.trust.proof import Proof
+
+
+def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
+    """Return what to know about rarity, about dropped sources, and about what is not proved."""
+    said = []
+    if decision.rule is not None:
+        before, after, alone = (
+            decision.on_block[name] for name in ("none", "offset", "offset_alone")
+        )
+        moved = _moved(before["centred_cosine"], after["centred_cosine"])
+        said.append(
+            "The offset of rare entities was taken into account: on the rarest known entities, "
+            f"hidden, the centred cosine {moved}. The offset alone, the same vector for all, has "
+            f"{alone['centred_cosine']:.2f}, so ranks show better whether entities are told apart: "
+            f"{percent(before['hits_at_10'])} were found among the ten nearest without the offset, "
+            f"{percent(after['hits_at_10'])} with it."
+        )
+    if isinstance(decision.choice, FusedChoice):
+        dropped = [each for each in decision.choice.sources if not each.is_kept]
+        said += [f"Source {each.name!r} was dropped: {each.why}." for each in dropped]
+    said += [f"{each}." for each in proof.strata if each.n_unknown and not each.is_proved]
+    return tuple(said)
+
+
+def _moved(before: float, after: float) -> str:
+    """Return how a score changed, as far as two decimals show it.
+
+    Examples
+    --------
+    >>> _moved(0.31, 0.44), _moved(0.441, 0.4449)
+    ('rose from 0.31 to 0.44', 'stayed at 0.44')
+    """
+    first, last = f"{before:.2f}", f"{after:.2f}"
+    if first == last:
+        return f"stayed at {first}"
+    return f"{'rose' if after > before else 'fell'} from {first} to {last}"
+
+
+def degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
+    """Say so if there are too few rows for the least degree asked for."""
+    wanted = getattr(asked, "min_degree", 1)
+    degree = space.degree(wanted)
+    if degree == wanted:
+        return ()
+    return (f"There are only {space.n_rows} entities, so min_degree is {degree} and not {wanted}.",)
+
+
+def undescribed_notes(is_described: np.ndarray) -> tuple[str, ...]:
+    """Say so if only sources that were dropped describe some entities."""
+    if is_described.all():
+        return ()
+    who = count(int((~is_described).sum()), "entity is", "entities are")
+    return (f"{who} described only by sources that were dropped; left out.",)
+
+
+def no_signal(choice: Choice) -> str:
+    """Return why nothing is imputed if hidden known rows came back by chance."""
+    return (
+        "The table carries no signal about this embedding: hidden known vectors came back no "
+        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
+        f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
+        "ones. Check that names and rows belong together, or use another table; force=True "
+        "imputes anyway."
+    )
