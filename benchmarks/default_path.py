@@ -178,8 +178,7 @@ def measure(
             flush=True,
         )
 
-    print(f"
-{n_rows:,} x {n_features}, {n_dims} dims, {100 * share:.0f} % known, {kind} rows")
+    print(f"\n{n_rows:,} x {n_features}, {n_dims} dims, {100 * share:.0f} % known, {kind} rows")
     print("  (ratio to the plain fit, centred cosine of unknown rows, peak memory so far)")
     tell("plain fit", data.plain)
     tell("impute, auto", data.auto)
