@@ -45,20 +45,31 @@ def start_vectors(
     if "returns" in sources:
         found["returns"] = correlations(read_returns(data))
 
+    made: dict[str, pd.DataFrame] = {}
     for start in config["starts"]:
         base, *domains = parts[start].split(" + ")
         if base == "random":
             yield start, np.full((len(words), n_dims), np.nan)
             continue
-        vectors = found[base]
-        if start.removesuffix(SHUFFLED).endswith(AUTO):
-            described = {name: found[name] for name in domains}
-            vectors = _chosen(vectors, described, seed=config["seed"])
-        elif domains:
-            vectors = _imputed(vectors, found[domains[0]], config)
+        # A start and its shuffled control share their imputed vectors.
+        name = start.removesuffix(SHUFFLED)
+        if name not in made:
+            described = {each: found[each] for each in domains}
+            made[name] = _enriched(name, found[base], described, config)
+        vectors = made[name]
         if start.endswith(SHUFFLED):
             vectors = _shuffled(vectors, len(found[base]), words, seed=config["seed"])
         yield start, vectors.reindex(words).to_numpy()
+
+
+def _enriched(
+    name: str, vectors: pd.DataFrame, described: dict[str, pd.DataFrame], config: dict[str, Any]
+) -> pd.DataFrame:
+    if name.endswith(AUTO):
+        return _chosen(vectors, described, seed=config["seed"])
+    if described:
+        return _imputed(vectors, next(iter(described.values())), config)
+    return vectors
 
 
 def _leading(vectors: pd.DataFrame, n_dims: int) -> pd.DataFrame:

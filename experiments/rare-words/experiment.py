@@ -87,7 +87,7 @@ def _scored(
 def _figure(table: pd.DataFrame) -> Any:
     judged = table[table["there"] != ""]
     panels = {
-        f"{space}: Spearman, pairs with a missing word": {
+        f"{space}: Spearman with people": {
             row["missing words"]: read_shown(row["there"]) for _, row in rows.iterrows()
         }
         for space, rows in judged.groupby("space", sort=False)
