@@ -142,14 +142,15 @@ def takes(
 
 def _with_options(text: str, kinds: Collection[type[Request]]) -> str:
     """Return a docstring with a list of all options before its examples."""
-    lines = ["    Options", "    -------"]
+    lines = ["Options", "-------"]
     for kind in kinds:
         for each in fields(kind):
             lines += [
-                f"    {each.name}={each.default!r}",
-                f"        {_in_python(each.metadata['option'].what)}",
+                f"{each.name}={each.default!r}",
+                f"    {_in_python(each.metadata['option'].what)}",
             ]
-    head, mark, examples = text.partition("    Examples\n")
+    # Python 3.13 takes the margin out of docstrings, and earlier versions leave it there.
+    head, mark, examples = inspect.cleandoc(text).partition("Examples\n--------\n")
     return f"{head}{chr(10).join(lines)}\n\n{mark}{examples}"
 
 

@@ -65,6 +65,6 @@ def test_text_tables_are_compared_too(tmp_path, capsys):
     (tmp_path / "new.csv").write_text("id,v\n1,[1.0]\n2,[0.5]\n")
     words = ["verify", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), "--vector", "v"]
     assert main(words) == 0
-    assert "1 vectors filled" in capsys.readouterr().out
+    assert "1 vector filled" in capsys.readouterr().out
     assert main([*words, "--format", "csv"]) == 2
     assert "--format has no effect" in capsys.readouterr().err
