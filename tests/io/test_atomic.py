@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import stat
@@ -105,6 +106,29 @@ def test_what_the_disk_objects_to_names_the_file(tmp_path, monkeypatch, number, 
         with pytest.raises(InputError, match=f"a.bin: cannot be written: .*{words}"):
             write_embedding(Embedding(["x"], [[1.0]]), tmp_path / "a.bin")
     assert names(tmp_path) == []
+
+
+def test_nothing_is_written_once_a_failed_file_is_closed(tmp_path, monkeypatch):
+    late: list[bytes] = []
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    for name in ("a.vec", "a.vec.gz", "a.npz.gz"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            with pytest.raises(InputError, match="the disk is full") as caught:
+                write_embedding(Embedding(["x"], [[1.0]]), tmp_path / name)
+            # By now the number of its descriptor may be that of another file.
+            patch.setattr(os, "write", lambda _number, data: late.append(bytes(data)) or len(data))
+            del caught
+            gc.collect()
+    assert late == []
+    with atomic_output(tmp_path / "a") as file:
+        file.write(b"in time")
+    with pytest.raises(ValueError, match="after it was closed"):
+        file.write(b"late")
+    assert (tmp_path / "a").read_bytes() == b"in time"
 
 
 def test_a_full_disk_leaves_nothing_and_keeps_the_original(tmp_path):

@@ -90,12 +90,21 @@ class OutputFile(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         """Write all of `data`."""
+        if self.closed:
+            # Its descriptor may be another file's by now.
+            raise ValueError(f"{self.target}: written to after it was closed")
         rest = memoryview(data).cast("B")
         size = len(rest)
         with naming(self.target):
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         return size
+
+    def close(self) -> None:
+        """Give the descriptor back, once."""
+        if not self.closed:
+            super().close()
+            os.close(self._descriptor)
 
 
 @contextlib.contextmanager
@@ -236,7 +245,7 @@ def _take_names(files: list[_Written]) -> None:
 def _close_all(files: list[_Written]) -> None:
     for temporary, file, _ in files:
         _discard(temporary)
-        os.close(file.fileno())
+        file.close()
 
 
 @contextlib.contextmanager

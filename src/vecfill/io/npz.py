@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -31,8 +30,7 @@ class Npz(ArrayCodec):
     def store(self, out: Any, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """Write named arrays to `out`."""
         del metadata
-        place = _Forward(out) if isinstance(out, gzip.GzipFile) else out
-        with zipfile.ZipFile(cast(Any, place), "w", zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
             for name, (dtype, shape, blocks) in tensors.items():
                 # A fixed date, so that the same content gives the same bytes.
                 info = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
@@ -41,14 +39,6 @@ class Npz(ArrayCodec):
                     np.lib.format.write_array_header_1_0(member, about)
                     for block in blocks:
                         member.write(block)
-
-
-class _Forward:
-    """Passes writes on and cannot go back, which gzip claims to do and cannot."""
-
-    def __init__(self, file: Any) -> None:
-        self.write = file.write
-        self.flush = file.flush
 
 
 @dataclass

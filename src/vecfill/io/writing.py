@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,35 @@ def write_embedding(
 def compressing(file: OutputFile, path: str | os.PathLike[str]) -> Any:
     """Return a file that compresses what goes to `file` if the name of `path` says so."""
     if Path(path).suffix.lower() == ".gz":
-        # No name and no time inside, so that the same content gives the same bytes.
-        return gzip.GzipFile("", "wb", 6, file, mtime=0)
+        return io.BufferedWriter(_Compressed(file), 1 << 20)
     return io.BufferedWriter(_Unclosed(file), 1 << 20)
+
+
+class _Compressed(io.RawIOBase):
+    """Passes writes on in gzip's format, with no name and no time inside.
+
+    `gzip.GzipFile` that meets a full disk tries to write again when it is collected, and by then
+    the descriptor may belong to another file.
+    """
+
+    def __init__(self, file: OutputFile) -> None:
+        super().__init__()
+        self._file = file
+        self._compressor = zlib.compressobj(6, wbits=16 + zlib.MAX_WBITS)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._file.write(self._compressor.compress(data))
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                self._file.write(self._compressor.flush())
+            finally:
+                super().close()
 
 
 class _Unclosed(io.RawIOBase):
