@@ -123,6 +123,24 @@ def test_racing_chooses_as_well_as_the_full_comparison(monkeypatch, seed):
         assert gap < noise
 
 
+@pytest.mark.parametrize(("most_quick", "is_shared"), [(100, True), (100, False), (150, True)])
+def test_only_a_large_system_shared_by_all_folds_meets_its_dear_graph_last(
+    monkeypatch, most_quick, is_shared
+):
+    domain, embedding, is_known = made(150)
+    monkeypatch.setattr(choice_module, "MOST_QUICK", most_quick)
+    monkeypatch.setattr(trials.Trials, "are_shared", lambda *_: is_shared)
+    monkeypatch.setattr(trials.Trials, "is_beaten", lambda *_: False)
+    degrees = [
+        each.min_degree
+        for each in choose(Space(domain), embedding, is_known).tried
+        if isinstance(each, LatentSemantic)
+    ]
+    # The graph with more neighbours is the last of all, or comes before the other weights.
+    assert (degrees == sorted(degrees)) is (is_shared and most_quick < 150)
+    assert set(degrees) == {8, 20}
+
+
 @pytest.mark.parametrize("scales", [(1.0,), (1.0, 1.0, 2.0, 3.0)])
 def test_preparations_with_the_same_distances_are_tried_once(scales):
     rng = np.random.default_rng(0)

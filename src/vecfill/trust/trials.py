@@ -72,8 +72,7 @@ class Trials:
         the others.
         """
         early: list[list[np.ndarray]] = [[] for _ in kin]
-        shares = type(kin[0]).shares_folds(kin, self.space, self._hidings())
-        if self._can_race() and not shares:
+        if self._can_race() and not self.are_shared(kin):
             early = self._found(kin, self._hidings()[:1])
             scores = [self._scored(0, vectors) for (vectors,) in early]
             if not self._leads(scores, type(kin[0])):
@@ -82,6 +81,10 @@ class Trials:
         found = self._found(kin, self._hidings()[len(early[0]) :])
         for each, first, rest in zip(kin, early, found, strict=True):
             self.add(each, first + rest)
+
+    def are_shared(self, kin: Sequence[Predictor]) -> bool:
+        """Tell whether one solve serves all folds."""
+        return type(kin[0]).shares_folds(kin, self.space, self._hidings())
 
     def _hidings(self) -> list[Hiding]:
         return [(given, fold.places) for fold, given in zip(self.folds, self.given, strict=True)]
