@@ -21,15 +21,21 @@ _LOCK = Lock()
 class _Compiled:
     """A function that Numba compiles when it is first called, from Python or from compiled code."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], *, is_part: bool = False
+    ) -> None:
         # The shape checks of the tests wrap every function, and Numba can read only the function.
         plain = inspect.unwrap(function)
         update_wrapper(self, plain)
         self._plain = plain
-        self._options = options
+        # Nobody calls these functions from C, and what that would need takes long to compile.
+        self._options = {**options, "no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
+        self._is_part = is_part
         self._dispatcher: Any = None
 
     def __call__(self, *args: Any) -> Any:
+        if self._is_part:
+            return self._plain(*args)
         dispatcher = self._dispatcher or self._compile()
         return dispatcher(*args)
 
@@ -59,6 +65,14 @@ def compiled(function: F) -> F:
     finds no folder to cache in, the function is compiled anew in each process.
     """
     return cast(F, _Compiled(function, {}))
+
+
+def compiled_part(function: F) -> F:
+    """Compile a part of other compiled functions, which nothing else calls: in less time.
+
+    Called from Python it is not compiled.
+    """
+    return cast(F, _Compiled(function, {}, is_part=True))
 
 
 def compiled_in_any_order(function: F) -> F:

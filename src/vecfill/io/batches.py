@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
 from vecfill.io.sources import Source
@@ -195,7 +195,7 @@ class WantedWords:
         return np.array(rows, dtype=np.int64), words
 
 
-@compiled
+@compiled_part
 def hash_word(buffer: Bytes, start: int, end: int) -> np.uint64:
     """Return the 64-bit FNV-1a hash of some bytes, never 0."""
     value = np.uint64(0xCBF29CE484222325)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.embedding import FloatArray
 from vecfill.io.batches import Bytes, Offsets
 
@@ -22,7 +22,7 @@ NUMBER_TEXT = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What counts as a number in a file: no infinity, no comma."""
 
 
-@compiled
+@compiled_part
 def parse_number(
     buffer: Bytes, start: int, end: int, single: bool, powers: NDArray[np.float64]
 ) -> tuple[float, int]:

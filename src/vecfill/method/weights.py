@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from vecfill._compiled import compiled, compiled_in_any_order
+from vecfill._compiled import compiled, compiled_in_any_order, compiled_part
 from vecfill._types import DomainVectors
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.scaling import scaled_together, well_scaled
@@ -42,19 +42,19 @@ def _gram_of(points, n, gram):
             gram[b, d] = gram[d, b] = bd
 
 
-@compiled
+@compiled_part
 def _gather_point(row, out):
     for t in range(row.size):
         out[t] = np.float64(row[t])
 
 
-@compiled
+@compiled_part
 def _gather_difference(row, origin, out):
     for t in range(row.size):
         out[t] = np.float64(row[t]) - np.float64(origin[t])
 
 
-@compiled
+@compiled_part
 def _widest(indptr, first, last):
     widest = 0
     for row in range(first, last):
@@ -112,7 +112,7 @@ def _distance_weights(
         weigh(gram, target, n, True, ridge, weight_floor, mine, work)
 
 
-@compiled
+@compiled_part
 def _local_columns(indices, indptr, row, neighbors, column_of, columns):
     """Number the columns that a row and its neighbours use; return how many there are."""
     n_used = 0

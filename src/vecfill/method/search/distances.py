@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.method.engine import Workers, fill, row_blocks
 
 TARGETS_WIDENED = 8192
@@ -26,7 +26,7 @@ Rows: TypeAlias = Any
 """Dense rows or a `csr_array`; which of them, only `issparse` can tell."""
 
 
-@compiled
+@compiled_part
 def squared_distance(left, right):
     """Return the squared distance of two dense rows; the same bits wherever it is called."""
     n = left.size

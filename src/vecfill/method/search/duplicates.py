@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.method.search.distances import Rows
 
 
@@ -25,7 +25,7 @@ class DistinctRows:
     """(n_groups + 1,) where each group's members begin."""
 
 
-@compiled
+@compiled_part
 def _mix(state, value):
     state = (state ^ value) * np.uint64(0x9E3779B97F4A7C15)
     return state ^ (state >> np.uint64(29))

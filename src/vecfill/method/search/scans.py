@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.method.search.distances import squared_distance
 
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""
 
 
-@compiled
+@compiled_part
 def push(values, indices, value, index):
     """Insert into a list sorted by falling value, dropping its last."""
     place = values.size - 1
@@ -27,7 +27,7 @@ def push(values, indices, value, index):
     indices[place] = index
 
 
-@compiled
+@compiled_part
 def _has_larger(chunk, worst):
     """Tell whether a whole chunk has a product above `worst`; its length is fixed, so fast."""
     hits = np.int32(0)
@@ -36,7 +36,7 @@ def _has_larger(chunk, worst):
     return hits != 0
 
 
-@compiled
+@compiled_part
 def _has_larger_than_each(chunk, worst):
     hits = np.int32(0)
     for t in range(CHUNK):
@@ -99,7 +99,7 @@ def merge_lists(values, indices, other_values, other_indices):
             for place in range(n_listed):
                 is_there |= indices[row, place] == index
             if not is_there:
-                push(values[row], indices[row], value, index)
+                push(values[row], indices[row], value, np.int64(index))
 
 
 @compiled

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled, compiled_part
 from vecfill.method.engine import Workers
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.distances import Rows
@@ -34,7 +34,7 @@ class Tree:
     """Squared lengths of the edges, 64-bit."""
 
 
-@compiled
+@compiled_part
 def root(parent, node):
     """Return the row that stands for a node's component, and shorten the way there."""
     while parent[node] != node:
@@ -43,7 +43,7 @@ def root(parent, node):
     return node
 
 
-@compiled
+@compiled_part
 def _precedes(squared, i, j, other_squared, other_i, other_j):
     """Tell whether edge (i, j) comes before another in the strict order of edges."""
     if squared != other_squared or other_i < 0:
@@ -54,7 +54,7 @@ def _precedes(squared, i, j, other_squared, other_i, other_j):
     return max(i, j) < max(other_i, other_j)
 
 
-@compiled
+@compiled_part
 def offer(best, ends, component, squared, i, j):
     """Let a component know of an edge that leaves it; it keeps the first in the strict order."""
     if _precedes(squared, i, j, best[component], ends[component, 0], ends[component, 1]):
@@ -72,7 +72,7 @@ def _shortest_edges(indices, squared, component, n_components, out_index, out_sq
     for row in range(n_rows):
         mine = component[row]
         for rank in range(n_listed):
-            other = indices[row, rank]
+            other = np.int64(indices[row, rank])  # one type of number: `offer` is compiled once
             if component[other] != mine:
                 offer(best, ends, mine, squared[row, rank], row, other)
                 offer(best, ends, component[other], squared[row, rank], row, other)

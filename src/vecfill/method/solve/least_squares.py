@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill._compiled import compiled_part
 
 PIVOT_TOL = 1e-10
 """A pivot smaller than this share of its diagonal means that neighbours are dependent."""
@@ -25,7 +25,7 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 """What is smaller has lost its digits, and its inverse is no number."""
 
 
-@compiled
+@compiled_part
 def _solve_on(gram, target, support, n_support, factor, solution):
     """Solve the system on `support` by Cholesky; false if neighbours are dependent."""
     for a in range(n_support):
@@ -56,7 +56,7 @@ def _solve_on(gram, target, support, n_support, factor, solution):
     return True
 
 
-@compiled
+@compiled_part
 def _support_of(is_in, n, support):
     n_support = 0
     for j in range(n):
@@ -66,7 +66,7 @@ def _support_of(is_in, n, support):
     return n_support
 
 
-@compiled
+@compiled_part
 def _gradient(gram, target, n, x, gradient):
     for j in range(n):
         value = target[j]
@@ -75,7 +75,7 @@ def _gradient(gram, target, n, x, gradient):
         gradient[j] = value
 
 
-@compiled
+@compiled_part
 def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
     """Lawson and Hanson: let in the neighbour with the largest gradient, drop what turns bad."""
     x[:n] = 0.0
@@ -121,7 +121,7 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
         _gradient(gram, target, n, x, gradient)
 
 
-@compiled
+@compiled_part
 def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solution, gradient):
     """Exchange all bad neighbours at once, one at a time if that does not help.
 
@@ -165,7 +165,7 @@ def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solut
     _active_set(gram, target, n, x, is_in, support, factor, solution, gradient)
 
 
-@compiled
+@compiled_part
 def _floored(x, n, weight_floor, out):
     """Write `x` as weights that sum to one, with a share of the smallest added to each."""
     largest = 0.0
@@ -186,7 +186,7 @@ def _floored(x, n, weight_floor, out):
         out[j] /= total
 
 
-@compiled
+@compiled_part
 def workspace(widest):
     """Return room for one row's problem at a time: making it anew for each row takes longer."""
     x, solution, gradient = np.empty(widest), np.empty(widest), np.empty(widest)
@@ -195,7 +195,7 @@ def workspace(widest):
     return x, is_in, support, factor, solution, gradient
 
 
-@compiled
+@compiled_part
 def weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
     """Turn the Gram matrix of `n` neighbours into weights; it is scaled in place.
 
