@@ -7,6 +7,7 @@ distance of the space, so a width means the same in any units.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from vecfill.errors import InputError
+from vecfill.model.recent import Value
 from vecfill.model.space import Space
 
 KERNELS = ("rbf", "laplacian", "linear", "tanimoto")
@@ -49,7 +51,7 @@ class Kernel:
         """Return the kernel of some rows (down) with others (across), by their numbers."""
         if not self.space.has_vectors:
             return self._of_distances(self.space.rows[np.ix_(left, right)])
-        return self._of_rows(self._rows(left), self._rows(right))
+        return self._of_rows(*self._pair(left, right))
 
     def with_new(self, new_rows: Any, right: Any) -> np.ndarray:
         """Return the kernel of new rows (down) with some of the space (across).
@@ -88,7 +90,7 @@ class Kernel:
         """Return squared distances of some rows (down) from others, in the unit of the space."""
         if not self.space.has_vectors:
             return self._squares_of(self.space.rows[np.ix_(left, right)])
-        one, other = self._rows(left), self._rows(right)
+        one, other = self._pair(left, right)
         products = one @ other.T
         products = products.toarray() if issparse(products) else products
         return _apart(products, _squares(one), _squares(other))
@@ -105,11 +107,21 @@ class Kernel:
             scaled *= -1.0 / self.width
         return np.exp(scaled, out=scaled)
 
+    def lately(self, what: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
+        """Return what was computed of some rows' kernel lately, or compute it."""
+        key = (what, self.preparation, self.kernel, self.width, rows.tobytes())
+        return self.space.recent.once(key, compute)
+
     def own(self, rows: np.ndarray) -> np.ndarray:
         """Return the kernel of each row with itself."""
         if self.kernel != "linear":
             return np.ones(len(rows))
         return _squares(self._rows(rows))
+
+    def _pair(self, left: Any, right: Any) -> tuple[Any, Any]:
+        """Return two parts of the rows; one array for both, whose product takes half the time."""
+        one = self._rows(left)
+        return one, one if left is right else self._rows(right)
 
     def _rows(self, numbers: Any) -> Any:
         """Return prepared rows in the unit of the space; dense ones are centred."""
@@ -204,7 +216,7 @@ def _median_distance(space: Space, preparation: str) -> float:
     rows = rows / size
     rows = rows - rows.mean(axis=0)
     squares = _squares(rows)
-    squares = squares[:, None] + squares - 2.0 * rows @ rows.T
+    squares = squares[:, None] + squares - 2.0 * (rows @ rows.T)
     apart = np.concatenate([line[place + 1 :] for place, line in enumerate(squares)])
     apart = apart[apart > 1e-20]
     # Rows that are all equal have no unit, and any will do.

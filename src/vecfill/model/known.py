@@ -66,12 +66,3 @@ class KnownRows:
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
-
-    def keep(self, kind: str, key: Hashable, value: Any) -> None:
-        """Keep the last thing of a kind under a key."""
-        self._kept[kind] = (key, value)
-
-    def kept(self, kind: str, key: Hashable) -> Any:
-        """Return the last thing of a kind, if it was kept under this key."""
-        last, value = self._kept.get(kind, (None, None))
-        return value if last == key else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,12 +30,16 @@ from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.preparation import PREPARATIONS, unit_rows
+from vecfill.model.recent import Recent
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
 
 LARGE = 10_000_000
 """Entries from which what is not needed any more is worth its memory."""
+
+RECENT_BYTES = 384 << 20
+"""Memory for factors of kernels: three of 4,000 known rows each, which is as large as they get."""
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -123,6 +128,11 @@ class Space:
         if is_distances:
             rows = checks.square_distances(rows)
         return cls(_measured(rows, metric), is_distances=is_distances, **options)
+
+    @cached_property
+    def recent(self) -> Recent:
+        """What was computed lately for a kernel, some known rows or a strength."""
+        return Recent(RECENT_BYTES)
 
     @property
     def n_rows(self) -> int:

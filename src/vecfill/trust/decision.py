@@ -179,13 +179,14 @@ def odds_of_rare(
         usual, error = 0.0, gap / np.sqrt(block.hidden.size)
     else:
         own = rarity[:, None]
-        gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
         shift = _shifts(space, predictor, own, is_known, None).item()
         folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
         random = [
             _shifts(space, predictor, own, fold.is_seen, fold.places).item() for fold in folds
         ]
         by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, None)
+        # Last, since the same rows are hidden again next, and their systems may still be there.
+        gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
         usual = float(np.mean(random))
         error = float(np.hypot(by_chance.std(), np.std(random)))
     if not error > 0:

@@ -159,13 +159,11 @@ class KernelRidge(Predictor):
         ridges = RIDGES if self.ridge is None else (self.ridge,)
         best, best_score = self, -np.inf
         for width in WIDTHS if has_width else (self.width,):
-            kernel = self._kernel(space, width)
-            found = factors_of(kernel, sample, self._gram(kernel, sample, given))
+            found = self._factors(self._kernel(space, width), sample, given)
             scores = _looked_over(found, known, ridges)
             place = int(np.argmax(scores))
             if scores[place] > best_score:
                 best, best_score = replace(self, width=width, ridge=ridges[place]), scores[place]
-                given.keep("factors", (best, sample.size), found)
         return best
 
     @one_blas_thread()
@@ -176,20 +174,22 @@ class KernelRidge(Predictor):
         known = np.flatnonzero(given.is_known)
         kernel = ready._kernel(space, ready.width)
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
-            found = given.kept("factors", (ready, known.size))
-            if found is None:
-                found = factors_of(kernel, known, ready._gram(kernel, known, given))
+            found = ready._factors(kernel, known, given)
         else:
             found = factorised(kernel, known, landmarks_of(known))
         return found.left_out(given.known, ready.ridge)
 
-    def _gram(self, kernel: Kernel, sample: np.ndarray, given: KnownRows) -> np.ndarray:
+    def _factors(self, kernel: Kernel, sample: np.ndarray, given: KnownRows) -> Factors:
         """Return the kernel of the rows that it is tuned on; all widths share their distances."""
-        if self.kernel not in BY_DISTANCE:
-            return kernel.between(sample, sample)
-        key = ("squared distances", self.preparation)
-        squares = given.once(key, lambda: kernel.squared_distances(sample, sample))
-        return kernel.of_squares(squares)
+
+        def gram() -> np.ndarray:
+            if self.kernel not in BY_DISTANCE:
+                return kernel.between(sample, sample)
+            key = ("squared distances", self.preparation)
+            squares = given.once(key, lambda: kernel.squared_distances(sample, sample))
+            return kernel.of_squares(squares)
+
+        return factors_of(kernel, sample, gram)
 
     def _kernel(self, space: Space, width: float | None) -> Kernel:
         return Kernel(space, self.preparation, self.kernel, 1.0 if width is None else width)

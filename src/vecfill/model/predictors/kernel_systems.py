@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, Protocol
@@ -59,21 +59,21 @@ class Exact:
         self.landmarks = known
         self.ridge = ridge
 
-    @cached_property
+    @property
     def _lower(self) -> np.ndarray:
+        """The factor, which others with the same known rows may have made."""
+        return self.kernel.lately(("factor", self.ridge), self.landmarks, self._factored)
+
+    def _factored(self) -> np.ndarray:
         gram = self.kernel.between(self.landmarks, self.landmarks)
         gram[np.diag_indices_from(gram)] += self.ridge
         try:
-            return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+            return _lower_factor(gram)
         except LinAlgError as error:
             raise InputError(
                 f"ridge={self.ridge:g} is too small: some known rows are so alike that their "
                 "kernel cannot be inverted. Use a larger one, or leave it out to have it chosen."
             ) from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A quick thing to make again, and large.
-        return {name: value for name, value in vars(self).items() if name != "_lower"}
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
@@ -156,7 +156,7 @@ class FromLandmarks:
     def _factored(self, squares: np.ndarray) -> np.ndarray:
         products = self._back.T @ squares @ self._back
         products[np.diag_indices_from(products)] += self.ridge
-        return cholesky(products, lower=True, overwrite_a=True, check_finite=False)
+        return _lower_factor(products)
 
     def _parts(self) -> Iterator[np.ndarray]:
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
@@ -225,6 +225,11 @@ class Factors:
     """(n_landmarks, rank): the kernel of a row with the landmarks, times this, gives the row's
     coordinates; those of the known rows are ``vectors * sqrt(values)``."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take."""
+        return self.vectors.nbytes + self.values.nbytes + self.back.nbytes
+
     def left_out(self, known: np.ndarray, ridge: float) -> np.ndarray:
         """Return each known row as predicted from all others, minus the mean of the others.
 
@@ -261,7 +266,7 @@ def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Fact
     >>> np.allclose(whole, kernel.between(np.arange(3), np.arange(3)))
     True
     """
-    found = factors_of(kernel, landmarks, kernel.between(landmarks, landmarks))
+    found = factors_of(kernel, landmarks, lambda: kernel.between(landmarks, landmarks))
     if np.array_equal(known, landmarks):
         return found
     back = found.back
@@ -272,10 +277,20 @@ def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Fact
 
 
 @one_blas_thread()
-def factors_of(kernel: Kernel, rows: np.ndarray, gram: np.ndarray) -> Factors:
-    """Return the kernel of some rows, given as a matrix, in factors."""
-    values, turn = _positive(gram)
-    return Factors(kernel, rows, turn, values, turn / np.sqrt(values))
+def factors_of(kernel: Kernel, rows: np.ndarray, gram: Callable[[], np.ndarray]) -> Factors:
+    """Return the kernel of some rows, which `gram` makes, in factors."""
+
+    def computed() -> Factors:
+        values, turn = _positive(gram())
+        return Factors(kernel, rows, turn, values, turn / np.sqrt(values))
+
+    return kernel.lately("factors", rows, computed)
+
+
+def _lower_factor(gram: np.ndarray) -> np.ndarray:
+    """Return the Cholesky factor of a symmetric matrix, in its place."""
+    # Turned over it is the same matrix, and in the order of LAPACK, which takes 40 % of the time.
+    return cholesky(gram.T, lower=True, overwrite_a=True, check_finite=False)
 
 
 def _positive(gram: np.ndarray, *, least: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
