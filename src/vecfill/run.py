@@ -11,6 +11,7 @@ import numpy as np
 from vecfill import checks
 from vecfill._blas import one_blas_thread
 from vecfill._english import count
+from vecfill._memory import give_back
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, quiet
@@ -102,10 +103,13 @@ def impute_aligned(
     asked = _asked(how)
     _refuse_one_method(alignment, asked, how)
     space = _space(alignment, _degrees(asked, how.method), n_jobs)
+    give_back()
     decision = _decided(space, alignment, asked, how, progress)
     _forget_others(space, decision.predictor)
+    give_back()
     progress("Imputing", 0, 2)
     model = _fitted(decision, space, alignment)
+    give_back()
     progress("Learning confidence", 1, 2)
     proof = prove(model, alignment, decision, level=trust.level, seed=how.seed)
     progress("Learning confidence", 2, 2)
