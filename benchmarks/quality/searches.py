@@ -37,11 +37,11 @@ from vecfill.trust.candidates import first_round, other_degrees, other_ridges, s
 from vecfill.trust.folds import Fold, rarest_block
 from vecfill.trust.trials import Trials
 
-Rounds = Iterator[Sequence[Predictor]]
+Rounds = Iterator[Sequence[Sequence[Predictor]]]
 
 
 def one_after_another(
-    ways: Sequence[Callable[..., Rounds]],
+    ways: Sequence[Callable[..., Sequence[Sequence[Predictor]]]],
     space: Space,
     trials: Trials,
     preparations: list[str],
@@ -50,12 +50,11 @@ def one_after_another(
     is_full: bool,  # noqa: ARG001
 ) -> Rounds:
     """One way on what is best so far, then the other on what is best by then."""
-    yield from ([each] for each in kernels)
-    yield from first_round(space, preparations)
+    yield [*([each] for each in kernels), *first_round(space, preparations)]
     if trials.is_beaten(LatentSemantic):
         return
     for others in ways:
-        yield from others(space, trials.best(LatentSemantic))
+        yield others(space, trials.best(LatentSemantic))
 
 
 def whole_grid(
@@ -67,9 +66,8 @@ def whole_grid(
     is_full: bool,  # noqa: ARG001
 ) -> Rounds:
     """Every degree with all weights."""
-    yield from ([each] for each in kernels)
-    yield from first_round(space, preparations)
-    yield from second_round(space, trials.best(LatentSemantic))
+    yield [*([each] for each in kernels), *first_round(space, preparations)]
+    yield second_round(space, trials.best(LatentSemantic))
 
 
 @contextmanager

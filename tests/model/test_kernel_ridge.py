@@ -176,9 +176,8 @@ def test_values_may_be_mixed_before_or_after_the_system_was_factored(monkeypatch
     given = KnownRows(embedding, is_known)
     fresh, factored = (KernelRidge(ridge=0.1, width=1.0).solved(Space(domain), given) for _ in "ab")
     factored.told(factored.kernel.between(factored.landmarks, factored.landmarks))
-    assert "_lower" in vars(factored)
-    assert "_lower" not in vars(fresh)
-    np.testing.assert_allclose(fresh.slopes(given.known), factored.slopes(given.known), rtol=1e-12)
+    # Which comes first depends on threads, so the bits must not depend on it.
+    assert fresh.slopes(given.known).tobytes() == factored.slopes(given.known).tobytes()
 
 
 def test_tanimoto_counts_shared_features():

@@ -164,7 +164,7 @@ def test_only_a_group_that_leads_on_the_first_fold_sees_the_others(monkeypatch):
     for order, dropped in (([good, bad], [bad]), ([bad, good], [])):
         race = trials.Trials(Space(domain), embedding, is_known, folds, "balanced")
         for each in order:
-            race.run([each])
+            race.run([[each]], lambda: None)
         assert race.dropped == dropped
         assert race.best() == good
 

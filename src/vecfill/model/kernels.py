@@ -109,8 +109,11 @@ class Kernel:
 
     def lately(self, what: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
         """Return what was computed of some rows' kernel lately, or compute it."""
-        key = (what, self.preparation, self.kernel, self.width, rows.tobytes())
-        return self.space.recent.once(key, compute)
+        return self.space.recent.once(self.key(what, rows), compute)
+
+    def key(self, what: Hashable, rows: np.ndarray) -> Hashable:
+        """Return the name of something that depends on the kernel of some rows."""
+        return what, self.preparation, self.kernel, self.width, rows.tobytes()
 
     def own(self, rows: np.ndarray) -> np.ndarray:
         """Return the kernel of each row with itself."""

@@ -39,16 +39,25 @@ class Recent:
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return what is under a key if it is still there, or compute it."""
+        found = self.get(key)
+        # Others need not wait meanwhile, and two that want the same get the same bits.
+        return self.put(key, compute()) if found is None else found
+
+    def get(self, key: Hashable) -> Any:
+        """Return what is under a key, or None if it was forgotten."""
         with self._lock:
             found = self._kept.pop(key, None)
-        if found is None:
-            # Outside the lock: others need not wait, and two that want the same get the same bits.
-            found = compute()
+            if found is not None:
+                self._kept[key] = found
+            return found
+
+    def put(self, key: Hashable, value: Value) -> Value:
+        """Keep something under a key, and return it."""
         with self._lock:
-            self._kept[key] = found
+            self._kept[key] = value
             while len(self._kept) > 1 and self._n_bytes() > self.most_bytes:
                 del self._kept[next(iter(self._kept))]
-        return found
+        return value
 
     def _n_bytes(self) -> int:
         return sum(each.nbytes for each in self._kept.values())

@@ -36,7 +36,7 @@ MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours."""
 
 LARGE = 10_000_000
-"""Entries from which what is not needed any more is worth its memory."""
+"""Entries above which memory counts more than time."""
 
 RECENT_BYTES = 384 << 20
 """Memory for factors of kernels: three of 4,000 known rows each, which is as large as they get."""
@@ -140,9 +140,20 @@ class Space:
         return self.rows.shape[0]
 
     @property
+    def is_large(self) -> bool:
+        """Whether memory counts more than time."""
+        n_rows, n_features = self.rows.shape
+        return n_rows * n_features > LARGE
+
+    @property
     def n_threads(self) -> int | None:
         """As many threads as `n_jobs` says: one where other processes do the work."""
         return 1 if isinstance(self.n_jobs, Executor) else self.n_jobs
+
+    @property
+    def n_beside(self) -> int | None:
+        """Threads for things that each keep threads and memory busy: one for a large space."""
+        return 1 if self.is_large else self.n_threads
 
     @property
     def preparations(self) -> tuple[str, ...]:
@@ -172,8 +183,7 @@ class Space:
         >>> space = Space(np.eye(3))
         >>> space.release({"as_given"})
         """
-        n_rows, n_features = self.rows.shape
-        if n_rows * n_features <= LARGE:
+        if not self.is_large:
             return
         for preparation in set(self.preparations) - {"as_given", *kept}:
             self._kept.pop(("rows", preparation), None)
@@ -188,8 +198,7 @@ class Space:
         >>> space = Space(np.eye(3))
         >>> space.keep_only({"as_given"})
         """
-        n_rows, n_features = self.rows.shape
-        if n_rows * n_features <= LARGE:
+        if not self.is_large:
             return
         for key in list(self._kept):
             if _preparation_of(key) not in {None, *preparations}:

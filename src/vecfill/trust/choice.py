@@ -6,6 +6,7 @@ fooled. Neighbours, graphs and weights are shared by all folds.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -192,12 +193,15 @@ def choose(
     )
     is_full = candidates == "classic"
     n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
-    tell = progress or (lambda _done, _total: None)
-    for n_done, kin in enumerate(_rounds(space, trials, *entrants, is_full=is_full), start=1):
-        trials.run(kin)
+    tell, done = progress or (lambda _done, _total: None), itertools.count(1)
+
+    def one_more() -> None:
         # The last is told below: later rounds may be left out.
-        if n_done < n_groups:
+        if (n_done := next(done)) < n_groups:
             tell(n_done, n_groups)
+
+    for groups in _rounds(space, trials, *entrants, is_full=is_full):
+        trials.run(groups, one_more)
     tell(n_groups, n_groups)
     group = _groups(folds, n_folds)
     if candidates != "classic":
@@ -246,12 +250,11 @@ def _rounds(
     kernels: list[KernelRidge],
     *,
     is_full: bool,
-) -> Iterator[Sequence[Predictor]]:
-    """Yield groups of kin to try; those of later rounds depend on how the earlier ones went."""
-    yield from ([each] for each in kernels)
-    yield from first_round(space, preparations)
+) -> Iterator[Sequence[Sequence[Predictor]]]:
+    """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
+    yield [*([each] for each in kernels), *first_round(space, preparations)]
     if is_full:
-        yield from second_round(space, trials.best(LatentSemantic))
+        yield second_round(space, trials.best(LatentSemantic))
         return
     if trials.is_beaten(LatentSemantic):
         return
@@ -262,7 +265,7 @@ def _rounds(
         # weights alone.
         ways.reverse()
     for others in ways:
-        yield from others(space, trials.best(LatentSemantic))
+        yield others(space, trials.best(LatentSemantic))
 
 
 def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:

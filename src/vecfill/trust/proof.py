@@ -6,13 +6,14 @@ is nearer to what unknown entities are. The one that speaks for them teaches the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
+from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.trust.choice import FEWEST_KNOWN
@@ -113,8 +114,13 @@ def prove(
     # Large folds would be ranked against all known rows at a cost, and tell no more.
     n_folds = max(min(N_FOLDS, alignment.n_known), alignment.n_known // ENOUGH_HIDDEN)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
-    hidden = {"random": _hidden(model, alignment, _for_random(decision.rule), folds)}
-    seen = _seen(model)
+    # Neither needs the other, and each has steps that are work for one thread only.
+    steps: list[Callable[[], Any]] = [
+        lambda: _hidden(model, alignment, _for_random(decision.rule), folds),
+        lambda: _seen(model),
+    ]
+    of_random, seen = parallel_map(lambda step: step(), steps, n_jobs=model.space.n_beside)
+    hidden: dict[str, Hidden] = {"random": of_random}
     if decision.proof == "rarest" or not decision.is_sure:
         assert alignment.rarity is not None
         rarity = alignment.rarity.values

@@ -78,7 +78,11 @@ def raced(
         found = parallel_map(left_out, lanes, n_jobs=space.n_threads)
         vectors = dict(zip(chain(*lanes), chain(*found), strict=True))
         every = np.arange(len(known))
-        scores = [judge.scored(judge.centre + vectors[each], every) for each in some]
+        scores = parallel_map(
+            lambda each: judge.scored(judge.centre + vectors[each], every),
+            some,
+            n_jobs=space.n_threads,
+        )
         order = np.argsort(-total_score(scores, goal), kind="stable")
         return [some[place] for place in order]
 

@@ -19,7 +19,7 @@ from vecfill._lengths import row_lengths
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.model.directions import unit
 
-ROWS_PER_BLOCK = 512
+ROWS_PER_BLOCK = 256
 
 MANY_PAIRS = 10_000_000
 """Pairs of predicted and known rows from which on products in 32 bits do."""
@@ -186,7 +186,7 @@ class Judge:
 def _directions_from(centre: np.ndarray, vectors: np.ndarray, dtype: Any) -> np.ndarray:
     """Return the directions of vectors from the centre; only a part is ever there in 64 bits."""
     found = np.empty(vectors.shape, dtype)
-    for block in row_blocks(len(vectors), 16 * ROWS_PER_BLOCK):
+    for block in row_blocks(len(vectors), 32 * ROWS_PER_BLOCK):
         found[block] = unit(vectors[block].astype(np.float64) - centre)
     return found
 

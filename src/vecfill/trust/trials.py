@@ -5,12 +5,13 @@ Groups of predictors race: one that is behind on the first fold is not tried on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.engine import parallel_map
 from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
@@ -40,6 +41,13 @@ def pool_of(truth: np.ndarray, n_known: int) -> np.ndarray:
     return np.union1d(truth, np.random.default_rng(0).permutation(others)[:n_others])
 
 
+class Found(NamedTuple):
+    """What a predictor finds for the hidden rows of a fold, and how near that is."""
+
+    vectors: np.ndarray
+    scores: RowScores
+
+
 class Trials:
     """Hidden rows predicted by many predictors, fold by fold, each thing computed once."""
 
@@ -65,22 +73,33 @@ class Trials:
         self.directions: dict[Any, np.ndarray] = {}
         self.steps: dict[Any, np.ndarray] = {}
 
-    def run(self, kin: Sequence[Predictor]) -> None:
-        """Score predictors that share most of their work.
+    def run(self, groups: Sequence[Sequence[Predictor]], tell: Callable[[], None]) -> None:
+        """Score groups of predictors that do not depend on each other; `tell` of each group.
 
-        If none of them is ahead of the best of their kind on the first fold, they are not tried on
-        the others.
+        Those of one group share most of their work. If none of them is ahead of the best of their
+        kind on the first fold, they are not tried on the others.
         """
-        early: list[list[np.ndarray]] = [[] for _ in kin]
-        if self._can_race() and not self.are_shared(kin):
-            early = self._found(kin, self._hidings()[:1])
-            scores = [self._scored(0, vectors) for (vectors,) in early]
-            if not self._leads(scores, type(kin[0])):
-                self.dropped += kin
-                return
-        found = self._found(kin, self._hidings()[len(early[0]) :])
-        for each, first, rest in zip(kin, early, found, strict=True):
-            self.add(each, first + rest)
+        # One after the other they are told of as they end.
+        beside = [[kin] for kin in groups] if self.space.n_beside == 1 else [groups]
+        for some in beside:
+            begun = parallel_map(self._begun, some, n_jobs=self.space.n_beside)
+            for kin, found in zip(some, begun, strict=True):
+                self._finish(kin, found)
+                tell()
+
+    def _begun(self, kin: Sequence[Predictor]) -> list[list[Found]]:
+        """Return what predictors find on the first fold if they race, otherwise on all folds."""
+        races = self._can_race() and not self.are_shared(kin)
+        return self._found(kin, range(1 if races else len(self.folds)))
+
+    def _finish(self, kin: Sequence[Predictor], begun: list[list[Found]]) -> None:
+        rest = range(len(begun[0]), len(self.folds))
+        if rest and not self._leads([each[0].scores for each in begun], type(kin[0])):
+            self.dropped += kin
+            return
+        later = self._found(kin, rest) if rest else [[] for _ in kin]
+        for each, first, others in zip(kin, begun, later, strict=True):
+            self._add(each, first + others)
 
     def are_shared(self, kin: Sequence[Predictor]) -> bool:
         """Tell whether one solve serves all folds."""
@@ -89,10 +108,17 @@ class Trials:
     def _hidings(self) -> list[Hiding]:
         return [(given, fold.places) for fold, given in zip(self.folds, self.given, strict=True)]
 
-    def _found(self, kin: Sequence[Predictor], folds: list[Hiding]) -> list[list[np.ndarray]]:
-        """Return the vectors of the hidden rows, by predictor and then by fold."""
-        found = type(kin[0]).predict_folds(kin, self.space, folds, tol=CHOICE_TOL)
-        return [[fold[number].vectors for fold in found] for number in range(len(kin))]
+    def _found(self, kin: Sequence[Predictor], folds: range) -> list[list[Found]]:
+        """Return the vectors of the hidden rows and their scores, by predictor and by fold."""
+        hidings = self._hidings()[folds.start : folds.stop]
+        found = type(kin[0]).predict_folds(kin, self.space, hidings, tol=CHOICE_TOL)
+        return [
+            [
+                self._scored(fold, some[place].vectors)
+                for fold, some in zip(folds, found, strict=True)
+            ]
+            for place in range(len(kin))
+        ]
 
     def _can_race(self) -> bool:
         return len(self.folds) > 1 and self.folds[0].hidden.size >= FEWEST_RACED
@@ -112,8 +138,11 @@ class Trials:
 
     def add(self, predictor: Predictor, vectors: list[np.ndarray]) -> None:
         """Score predictions of the hidden rows of each fold."""
-        self.scores[predictor] = joined([self._scored(*one) for one in enumerate(vectors)])
-        steps = [part - centre for part, centre in zip(vectors, self.centres, strict=True)]
+        self._add(predictor, [self._scored(*one) for one in enumerate(vectors)])
+
+    def _add(self, predictor: Predictor, found: list[Found]) -> None:
+        self.scores[predictor] = joined([each.scores for each in found])
+        steps = [each.vectors - centre for each, centre in zip(found, self.centres, strict=True)]
         self.directions[predictor] = np.vstack([unit(step) for step in steps])
         self.steps[predictor] = np.vstack(steps)
 
@@ -129,9 +158,10 @@ class Trials:
         for stack, vectors in stacked(members, parts, truth, group, folds):
             self.add(stack, vectors)
 
-    def _scored(self, number: int, vectors: np.ndarray) -> RowScores:
+    def _scored(self, number: int, vectors: np.ndarray) -> Found:
         truth = np.searchsorted(self.pools[number], self.folds[number].truth)
-        return self.judges[number].scored(vectors, truth, n_jobs=self.space.n_jobs)
+        scores = self.judges[number].scored(vectors, truth, n_jobs=self.space.n_jobs)
+        return Found(vectors, scores)
 
     def truth(self) -> np.ndarray:
         """Return the hidden rows' true directions, in the order of the predictions."""

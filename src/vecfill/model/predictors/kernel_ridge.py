@@ -10,7 +10,7 @@ rows the kernel is replaced by its Nystrom approximation from `MOST_LANDMARKS` o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -240,10 +240,11 @@ class KernelMix:
         self.solved = solved
         self.rows = rows
 
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield parts of the rows that are wanted, and their kernel with the known ones."""
-        for block in row_blocks(self.rows.size, ROWS_PER_BLOCK):
-            yield block, self.solved.kernel.between(self.rows[block], self.solved.landmarks)
+    def _filled(self, put: Callable[[slice, np.ndarray], None]) -> np.ndarray:
+        """Return a number for each row that is wanted."""
+        found, blocks = np.empty(self.rows.size), row_blocks(self.rows.size, ROWS_PER_BLOCK)
+        fill([found], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
+        return found
 
     @one_blas_thread()
     def shares(self, places: Any) -> np.ndarray:
@@ -274,12 +275,14 @@ class KernelMix:
 
         Of many known rows, a sample is enough to tell rows apart that are far from all of them.
         """
-        few, found = self.solved.of_few(MOST_TUNED_ON), np.empty(self.rows.size)
-        for block in row_blocks(self.rows.size, ROWS_PER_BLOCK):
+        few = self.solved.of_few(MOST_TUNED_ON)
+
+        def put(block: slice, part: np.ndarray) -> None:
             alike = few.kernel.between(self.rows[block], few.landmarks)
             missing = few.kernel.own(self.rows[block]) - few.told(alike)
-            found[block] = np.sqrt(np.maximum(missing, 0.0))
-        return found
+            part[:] = np.sqrt(np.maximum(missing, 0.0))
+
+        return self._filled(put)
 
     def straight(self) -> np.ndarray:
         """Return ones: every coefficient is on a known row."""
@@ -288,7 +291,9 @@ class KernelMix:
     @one_blas_thread()
     def tightness(self) -> np.ndarray:
         """Return how alike each wanted row and the known row most like it are."""
-        found = np.empty(self.rows.size)
-        for block, alike in self._blocks():
-            found[block] = alike.max(axis=1)
-        return found
+        solved = self.solved
+
+        def put(block: slice, part: np.ndarray) -> None:
+            part[:] = solved.kernel.between(self.rows[block], solved.landmarks).max(axis=1)
+
+        return self._filled(put)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,12 +12,15 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
-from vecfill.method.engine import parallel_map, row_blocks
+from vecfill.method.engine import fill, parallel_map, row_blocks
 from vecfill.model.kernels import Kernel
 
 ROWS_PER_BLOCK = 1024
 """Rows whose kernel with the landmarks is made at a time: it stays in the cache while it is gone
 over several times."""
+
+COLUMNS_PER_BLOCK = 256
+"""Coordinates whose products are made at a time."""
 
 N_SUMS = 4
 """Parts in which sums over known rows are computed beside each other."""
@@ -141,20 +144,37 @@ class FromLandmarks:
         self.landmarks = landmarks
         self.ridge = ridge
 
-    @cached_property
+    @property
     def _back(self) -> np.ndarray:
         """(n_landmarks, rank): the kernel of a row, times this, gives its coordinates."""
-        between = self.kernel.between(self.landmarks, self.landmarks)
-        values, turn = _positive(between, least=LEAST_VALUE)
-        return turn / np.sqrt(values)
 
-    @cached_property
+        def computed() -> np.ndarray:
+            between = self.kernel.between(self.landmarks, self.landmarks)
+            values, turn = _positive(between, least=LEAST_VALUE)
+            return turn / np.sqrt(values)
+
+        return self.kernel.lately("back", self.landmarks, computed)
+
+    @property
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
-        return self._factored(reduce(np.add, (alike.T @ alike for alike in self._parts())))
+        nothing = np.empty((self.known.size, 0))
+        return self.kernel.space.recent.once(
+            self._key(), lambda: self._factored(self._summed(nothing, is_squared=True)[1])
+        )
+
+    def _key(self) -> Hashable:
+        return self.kernel.key(("lower", self.ridge, self.landmarks.tobytes()), self.known)
 
     def _factored(self, squares: np.ndarray) -> np.ndarray:
-        products = self._back.T @ squares @ self._back
+        back = self._back
+        products = np.empty((back.shape[1], back.shape[1]))
+
+        def put(block: slice, part: np.ndarray) -> None:
+            part[:] = back.T @ (squares @ back[:, block])
+
+        blocks = row_blocks(back.shape[1], COLUMNS_PER_BLOCK)
+        fill([products], put, blocks, axis=1, n_jobs=self.kernel.space.n_threads)
         products[np.diag_indices_from(products)] += self.ridge
         return _lower_factor(products)
 
@@ -162,32 +182,37 @@ class FromLandmarks:
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
             yield self.kernel.between(self.known[block], self.landmarks)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Quick to make again.
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+    def _summed(self, values: np.ndarray, *, is_squared: bool) -> tuple[np.ndarray, Any]:
+        """Return sums over known rows of their kernel times `values`, and squared if asked for."""
 
-    def slopes(self, values: np.ndarray) -> np.ndarray:
-        """Return what the kernel is multiplied with."""
-        is_first = "_lower" not in vars(self)
-
-        def summed(blocks: Sequence[slice]) -> list[np.ndarray]:
+        def summed(blocks: Sequence[slice]) -> list[Any]:
             sums: list[Any] = [0.0, 0.0]
+            if not blocks:
+                _ = self._back  # which is needed next, and does not depend on the sums
             for block in blocks:
                 alike = self.kernel.between(self.known[block], self.landmarks)
                 sums[0] += alike.T @ values[block]
-                # To make the kernel takes long, so what the factor needs is summed up on the way.
-                if is_first:
+                if is_squared:
                     sums[1] += alike.T @ alike
             return sums
 
         blocks = row_blocks(self.known.size, ROWS_PER_BLOCK)
         # Sums of as many parts for any number of threads, so that they have the same bits.
         parts = [blocks[place::N_SUMS] for place in range(min(N_SUMS, len(blocks)))]
-        sums = parallel_map(summed, parts, n_jobs=self.kernel.space.n_threads)
+        _, *sums = parallel_map(summed, [[], *parts], n_jobs=self.kernel.space.n_threads)
         found, squares = (reduce(np.add, each) for each in zip(*sums, strict=True))
-        if is_first:
-            self._lower = self._factored(squares)
-        return self._back @ cho_solve((self._lower, True), self._back.T @ found)
+        return found, squares
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """Return what the kernel is multiplied with."""
+        recent, key = self.kernel.space.recent, self._key()
+        lower = recent.get(key)
+        # To make the kernel takes long, so what the factor needs is summed up on the way.
+        found, squares = self._summed(values, is_squared=lower is None)
+        if lower is None:
+            lower = recent.put(key, self._factored(squares))
+        back = self._back
+        return back @ cho_solve((lower, True), back.T @ found)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
         """Return what each known row counts."""
