@@ -233,6 +233,7 @@ def growth(sizes: list[int]) -> dict:
 def draw(found: list[dict], path: Path) -> None:
     """CPU seconds and memory against the number of rows, on logarithmic axes."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(7, 3), layout="constrained")
     for axes, (name, label) in zip(
@@ -246,7 +247,12 @@ def draw(found: list[dict], path: Path) -> None:
         sizes = [each["rows"] for each in found]
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.set_xticks([], minor=True)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set(xlabel="rows", ylabel=label)
+        low, high = axes.get_ylim()
+        axes.set_ylim(0.7 * low, 1.3 * high)
         axes.legend()
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=150)
