@@ -321,11 +321,7 @@ def _write(
 
 
 def contents_beside(
-    done: Enrichment,
-    outputs: Outputs,
-    about: dict[str, Any],
-    tell: Progress,
-    columns: Any,
+    done: Enrichment, outputs: Outputs, about: dict[str, Any], tell: Progress, columns: Any
 ) -> dict[Path, bytes]:
     """Return what is written together with the vectors: the manifest and the page, if asked for."""
     from vecfill.provenance import as_json

@@ -17,7 +17,8 @@ from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, packed
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS, MAX_WORD
+from vecfill.io.word2vec_binary import MAX_DIMS
+from vecfill.io.word2vec_scan import MAX_WORD
 
 MAGIC = struct.pack("<i", 793712314)
 _VERSIONS = (11, 12)

@@ -20,7 +20,8 @@ from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
 from vecfill.io.text_rows import TextRows
-from vecfill.io.word2vec_binary import MAX_WORD, header, new_header
+from vecfill.io.word2vec_binary import header, new_header
+from vecfill.io.word2vec_scan import MAX_WORD
 
 
 class _Text(Codec[TextRows]):

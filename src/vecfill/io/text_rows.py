@@ -25,7 +25,8 @@ from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import POWERS, check_rows, nearest_float, parse_rows
 from vecfill.io.sources import Source
 from vecfill.io.streams import Window
-from vecfill.io.word2vec_binary import MAX_WORD, parsed_header
+from vecfill.io.word2vec_binary import parsed_header
+from vecfill.io.word2vec_scan import MAX_WORD
 
 _WINDOW = 1 << 22
 _MAX_LINE = 1 << 27

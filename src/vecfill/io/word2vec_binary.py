@@ -14,20 +14,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
+from vecfill.io.batches import WHITE, Batch, Offsets, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
 from vecfill.io.lines import BOM, n_trailing_numbers
 from vecfill.io.sources import Source
 from vecfill.io.streams import Window
+from vecfill.io.word2vec_scan import (
+    EMPTY,
+    ENDLESS,
+    MAX_WORD,
+    SINGLE,
+    gather,
+    scan_few_rows,
+    scan_rows,
+)
 
-MAX_WORD = 1 << 16
 MAX_DIMS = 1_000_000
 _WINDOW = 1 << 21
-_SINGLE = np.dtype("<f4")
 _FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
 """Files up to here are scanned without Numba, which takes longer to load than they to read."""
 
@@ -35,8 +41,6 @@ _SAMPLE, _N_LINES = 4096, 3
 """Bytes and lines that must be those of a text for a file with NUL bytes to be taken for one."""
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
-
-_MORE, _FULL, _ENDLESS, _EMPTY = 0, 1, 2, 3
 
 
 def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
@@ -79,7 +83,7 @@ class BinaryRows:
             )
         self.n_rows, self.n_dims = parsed_header(source, line)
         self.body = len(line) + 1
-        self.dtype: np.dtype[Any] = _SINGLE
+        self.dtype: np.dtype[Any] = SINGLE
         self.notes: list[str] = []
         self.provenance: Mapping[str, str] = MappingProxyType({})
         self.has_newlines = False
@@ -134,7 +138,7 @@ class BinaryRows:
                         yield self._batch(
                             window, lines[:, :n_rows], is_finite[:n_rows].copy(), is_small=is_small
                         )
-                if status in (_ENDLESS, _EMPTY):
+                if status in (ENDLESS, EMPTY):
                     raise self._bad_word(status, window.offset + used, n_seen)
                 if window.at_end:
                     break
@@ -154,7 +158,7 @@ class BinaryRows:
             else:
                 taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
                 gather(window.buffer, places[rows], taken)
-            return taken.view(_SINGLE)
+            return taken.view(SINGLE)
 
         row_ends = places + 4 * self.n_dims
         return Batch(window.buffer, starts, ends, take, is_finite, window.offset, row_ends)
@@ -162,7 +166,7 @@ class BinaryRows:
     def _bad_word(self, status: int, offset: int, row: int) -> FormatError:
         what = (
             f"a word without end: no space in the {MAX_WORD} bytes"
-            if status == _ENDLESS
+            if status == ENDLESS
             else "an empty word, or one of white space alone,"
         )
         return self.source.refuse(
@@ -235,7 +239,7 @@ class Word2vecBinary(Codec[BinaryRows]):
     def dtype_of(self, embedding: Embedding) -> np.dtype[Any]:
         """Return float32, the one type there is."""
         del embedding
-        return _SINGLE
+        return SINGLE
 
     def write(self, embedding: Embedding, out: Any) -> None:
         """Write a whole file to `out`."""
@@ -262,7 +266,7 @@ class Word2vecBinary(Codec[BinaryRows]):
     ) -> list[bytes]:
         """Return words and numbers, in the length they had."""
         del rows
-        single = np.ascontiguousarray(vectors, dtype=_SINGLE)
+        single = np.ascontiguousarray(vectors, dtype=SINGLE)
         return [
             spot.word + b" " + vector.tobytes() for spot, vector in zip(spots, single, strict=True)
         ]
@@ -288,7 +292,7 @@ def rows_as_bytes(added: Embedding, *, newlines: bool) -> Iterator[bytes]:
     ending = b"\n" if newlines else b""
     check_words(added.words)
     for words, vectors in in_blocks(added):
-        single = np.ascontiguousarray(vectors, dtype=_SINGLE)
+        single = np.ascontiguousarray(vectors, dtype=SINGLE)
         yield b"".join(
             encoded(word) + b" " + vector.tobytes() + ending
             for word, vector in zip(words, single, strict=True)
@@ -304,102 +308,3 @@ def check_words(words: Iterable[str]) -> None:
                 f"The word {shown(raw)} is empty, too long or holds white space, which ends a word "
                 "in a word2vec binary file. Write '_' for spaces, or choose another format."
             )
-
-
-def scan_few_rows(
-    buffer: Bytes,
-    end: int,
-    *views_and_dims: Any,
-) -> tuple[int, int, int]:
-    """Do what `scan_rows` does, in plain Python."""
-    n_dims, starts, ends, places, is_finite = views_and_dims[4:]
-    content = buffer[:end].tobytes()
-    place = 0
-    for row in range(len(starts)):
-        start = place + (content[place : place + 1] == b"\n")
-        limit = min(end, start + MAX_WORD)
-        stop = content.find(b" ", start, limit)
-        if stop < 0:
-            return row, place, _ENDLESS if limit == start + MAX_WORD else _MORE
-        if not content[start:stop].strip(WHITE):
-            return row, place, _EMPTY
-        first = stop + 1
-        if first + 4 * n_dims > end:
-            return row, place, _MORE
-        vector = np.frombuffer(content, _SINGLE, n_dims, first)
-        is_finite[row] = np.isfinite(vector).all()
-        starts[row], ends[row], places[row] = start, stop, first
-        place = first + 4 * n_dims
-    return len(starts), place, _FULL
-
-
-@compiled
-def scan_rows(
-    buffer: Bytes,
-    end: int,
-    view0: NDArray[np.int32],
-    view1: NDArray[np.int32],
-    view2: NDArray[np.int32],
-    view3: NDArray[np.int32],
-    n_dims: int,
-    starts: Offsets,
-    ends: Offsets,
-    places: Offsets,
-    is_finite: NDArray[np.bool_],
-) -> tuple[int, int, int]:
-    """Find the whole rows in `buffer[:end]`; return their number, the bytes used and a status.
-
-    Rows start at any byte, so the numbers are looked at through the one of four shifted views
-    that fits.
-    """
-    place = 0
-    n_rows = 0
-    while n_rows < len(starts):
-        start = place
-        if start < end and buffer[start] == 10:
-            start += 1
-        stop = start
-        limit = min(end, start + 65536)
-        is_white = True
-        while stop < limit and buffer[stop] != 32:
-            if not (9 <= buffer[stop] <= 13):
-                is_white = False
-            stop += 1
-        if stop == limit:
-            return n_rows, place, 2 if limit == start + 65536 else 0
-        if is_white:
-            return n_rows, place, 3
-        first = stop + 1
-        if first + 4 * n_dims > end:
-            return n_rows, place, 0
-        shift = first & 3
-        if shift == 0:
-            is_finite[n_rows] = all_finite(view0, first >> 2, n_dims)
-        elif shift == 1:
-            is_finite[n_rows] = all_finite(view1, first >> 2, n_dims)
-        elif shift == 2:
-            is_finite[n_rows] = all_finite(view2, first >> 2, n_dims)
-        else:
-            is_finite[n_rows] = all_finite(view3, first >> 2, n_dims)
-        starts[n_rows] = start
-        ends[n_rows] = stop
-        places[n_rows] = first
-        n_rows += 1
-        place = first + 4 * n_dims
-    return n_rows, place, 1
-
-
-@compiled
-def all_finite(view: NDArray[np.int32], first: int, n: int) -> bool:
-    """Tell whether no exponent is all ones; written without a branch, so that it is vectorised."""
-    n_bad = 0
-    for place in range(first, first + n):
-        n_bad += (view[place] & 0x7F800000) == 0x7F800000
-    return n_bad == 0
-
-
-@compiled
-def gather(buffer: Bytes, places: Offsets, taken: Bytes) -> None:
-    """Copy the bytes of vectors to the rows of `taken`."""
-    for row in range(len(places)):
-        taken[row, :] = buffer[places[row] : places[row] + taken.shape[1]]
