@@ -100,6 +100,17 @@ def test_probing_finds_the_recall_asked_for_and_nearly_the_same_vectors(
     assert missed[1] < 1.02 * missed[0]
 
 
+def test_cells_are_left_out_unasked_only_where_all_pairs_would_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = made(tmp_path, n_rows=2500)
+    assert items.imputed("quick").recall == 1.0
+    monkeypatch.setattr("vecfill.distributed.neighbors.MOST_EXACT_WORK", 1.0)
+    assert 0.95 <= items.imputed("long").recall < 1.0
+    assert items.imputed("asked", recall=1.0).recall == 1.0
+    assert items.table("asked").equals(items.table("quick"))
+
+
 def test_the_bits_of_probing_do_not_depend_on_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
