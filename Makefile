@@ -76,7 +76,7 @@ quality: $(DEV) ## held-out quality on real sets, against rivals
 	$(BIN)/python benchmarks/quality/rarity.py
 	$(BIN)/python benchmarks/quality/judgement.py
 
-experiments: $(LAB) ## the paper's experiments in quick sizes (the sizes of the docs, hours: FULL=1)
+experiments: $(LAB) ## the paper's experiments in quick sizes (the sizes of the docs, about an hour: FULL=1)
 	$(BIN)/python experiments/run.py all --resume $(if $(FULL),,--quick --out experiments/results/quick)
 
 demo: $(CORE) ## the main job on the bundled sample

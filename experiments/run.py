@@ -65,15 +65,13 @@ def with_changes(config: dict[str, Any], changes: list[str]) -> dict[str, Any]:
     return config
 
 
-def run_one(name: str, data: Path, out: Path, *, config: dict[str, Any], page: Path | None) -> None:
+def run_one(name: str, data: Path, out: Path, *, config: dict[str, Any]) -> None:
     """Run one experiment and write what it found under ``out/NAME``."""
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     start, spent = time.perf_counter(), _processor_seconds()
     result = load_experiment(name).run(config, data, folder)
     record.write(result, folder, name=name, config=config, seconds=time.perf_counter() - start)
-    if page is not None:
-        record.fill_page(page, name, folder, quick=config["quick"])
     print(
         f"{name}: {time.perf_counter() - start:.0f} s, "
         f"{_processor_seconds() - spent:.0f} s of processor time",
@@ -110,8 +108,10 @@ def main() -> int:
             config = with_changes(config, given.set)
             if given.resume and record.is_done(given.out / name, config):
                 print(f"{name}: done before", file=sys.stderr)
-                continue
-            run_one(name, given.data, given.out, config=config, page=given.docs)
+            else:
+                run_one(name, given.data, given.out, config=config)
+            if given.docs is not None:
+                record.fill_page(given.docs, name, given.out / name, quick=given.quick)
         except ModuleNotFoundError as error:
             print(
                 f"{name} needs {error.name}. Type: pip install 'vecfill[experiments]'",

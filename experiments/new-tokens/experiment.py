@@ -85,10 +85,10 @@ def _rows(
     }
     if config["rivals"]:
         rows |= _rivals(config, known, glove, wanted)
-    one = {"glove": glove.loc[[*known.words, *wanted]], "pieces": pieces}
-    for name, every in config["sources"].items():
-        source = one if name == "both" else one[name]
-        rows[f"vecfill, {name}"] = _imputed(source, known, wanted, every, config["seed"])
+    described = {"glove": glove.loc[[*known.words, *wanted]], "pieces": pieces}
+    for names in config["sources"]:
+        sources = {name: described[name] for name in names}
+        rows[f"vecfill, {' and '.join(names)}"] = _imputed(sources, known, wanted, config["seed"])
     return rows
 
 
@@ -106,24 +106,13 @@ def _rivals(
     return {name: dict(zip(wanted, rows, strict=True)) for name, rows in found.items()}
 
 
-def _imputed(source: Any, known: vf.Embedding, wanted: list[str], every: int, seed: int) -> Rows:
-    """Impute with what does best when every so manieth known word teaches, fitted on all."""
-    options: dict[str, Any] = {"match": "exact", "seed": seed}
-    if every > 1:
-        some = known.subset(known.words[::every])
-        found = vf.impute(_described(source, [*some.words, *wanted]), some, **options)
-        options["method"] = found.decision
-    found = vf.impute(source, known, **options).embedding
+def _imputed(sources: dict[str, Any], known: vf.Embedding, wanted: list[str], seed: int) -> Rows:
+    """Impute from one source or several; a word that none describes gets the mean row."""
+    source = sources if len(sources) > 1 else next(iter(sources.values()))
+    found = vf.impute(source, known, match="exact", seed=seed).embedding
     rows = dict(zip(found.words, found.vectors, strict=True))
     mean = known.vectors.mean(axis=0)
     return {word: rows.get(word, mean) for word in wanted}
-
-
-def _described(source: Any, words: list[str]) -> Any:
-    """Return a source, or several, of some words only."""
-    if isinstance(source, dict):
-        return {name: _described(each, words) for name, each in source.items()}
-    return source.loc[words] if isinstance(source, pd.DataFrame) else _chosen(source, words)
 
 
 def _on_hidden(

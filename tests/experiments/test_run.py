@@ -127,6 +127,25 @@ def test_sensitivity_is_within_a_twentieth_of_the_authors(run_quickly):
     assert row["eta: largest"] <= 0.05
 
 
+def test_a_page_is_filled_from_what_was_done_before(tmp_path):
+    pytest.importorskip("matplotlib", reason="pip install 'vecfill[experiments]'")
+    record, run = importlib.import_module("record"), importlib.import_module("run")
+    (tmp_path / "data" / "finance").mkdir(parents=True)
+    config = run.read_config("scaling", quick=True)
+    folder = tmp_path / "out" / "scaling"
+    folder.mkdir(parents=True)
+    record.write(record.Result({}, {}), folder, name="scaling", config=config, seconds=1.0)
+    (folder / "table.md").write_text("a table\n")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- scaling: begin -->\n<!-- scaling: end -->\n")
+    command = [sys.executable, ROOT / "experiments" / "run.py", "scaling", "--quick", "--resume"]
+    command += ["--data", tmp_path / "data", "--out", tmp_path / "out", "--docs", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "done before" in done.stderr
+    assert "a table" in page.read_text()
+
+
 def test_a_missing_data_folder_is_named(tmp_path):
     pytest.importorskip("matplotlib", reason="pip install 'vecfill[experiments]'")
     command = [sys.executable, ROOT / "experiments" / "run.py", "classification"]
