@@ -33,12 +33,10 @@ def imputed_by_source(
     lacking = [word for word in words if word not in embedding]
     mean = base.loc[[word for word in words if word in base.index]].to_numpy().mean(axis=0)
     found = {"mean of known vectors": dict.fromkeys(lacking, mean)}
-    # The length of a name says little; a table of all words is there so that each of them is asked
-    # for, described by another source or not.
-    lengths = pd.DataFrame({"letters": [float(len(word)) for word in words]}, index=list(words))
-    ways: dict[str, tuple[Any, str]] = {"spelling": ({"length": lengths}, "spelling")}
+    asked = {"words": pd.DataFrame(index=list(words))}  # says nothing but which words are asked for
+    ways: dict[str, tuple[Any, str]] = {"spelling": (asked, "spelling")}
     ways |= {name: ({name: source}, "off") for name, source in sources.items()}
-    ways["all sources"] = ({"length": lengths, **sources}, "spelling")
+    ways["all sources"] = (asked | dict(sources), "spelling")
     refused = []
     for name, (given, names) in ways.items():
         try:

@@ -201,7 +201,7 @@ def test_names_are_a_source_if_asked_for(world):
         (("--source", "t=facts.csv:texts"), "is no kind of source"),
         (("--text", "about", "--encoder", "model"), "not a folder"),
         (("--names", "letters"), "none of auto, off"),
-        (("--text", "about", "--method", "paper"), "is for one source"),
+        (("--text", "about", "--method", "paper"), "is for one table"),
     ],
 )
 def test_sources_that_cannot_be_used_are_refused(world, sources, asked, message):

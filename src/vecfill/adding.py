@@ -114,10 +114,12 @@ def facts_by_source(
         raise InputError(
             f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
         )
-    facts = facts_of(table, key=key, names=names, **options)
     described = [each for each in sources if not isinstance(each.reader, NamesReader)]
+    facts = facts_of(table, key=key, names=names, names_suffice=not described, **options)
+    if not described:
+        return {each.name: facts for each in sources}
     usable = [each for each in described if _has_columns(each, facts)]
-    if not usable and described:
+    if not usable:
         usable = described[:1]  # its reader says what is missing
     return {each.name: facts for each in usable}
 

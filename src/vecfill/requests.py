@@ -71,8 +71,9 @@ class Reading(Request):
     names: Any = option(
         None,
         "Use the names of entities as a source: their spelling, the words they consist of (parts), "
-        "or both (auto). By default auto if EMBEDDING has many other words. In Python, this can "
-        "also be a list with the names of the rows of an array.",
+        "or both (auto). By default auto if EMBEDDING has many other words. If this is said, TABLE "
+        "may have nothing but names. In Python, this can also be a list with the names of the rows "
+        "of an array.",
         metavar="auto|off|spelling|parts",
         panel="Names",
     )

@@ -142,10 +142,10 @@ def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Metho
     """Refuse a method that knows of one source if there are several."""
     domain = alignment.domain
     if isinstance(domain, JointDomain) and asked is not None and not isinstance(asked, Fused):
-        names = [each.name for each in domain.sources]
+        names = ", ".join(each.name for each in domain.sources)
         raise OptionError(
-            f"method={how.method!r} is for one source, and there are {len(names)} "
-            f"({', '.join(names)}). Use method='auto', or pass one source and names='off'."
+            f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
+            "method='auto', or pass one table and names='off'."
         )
 
 

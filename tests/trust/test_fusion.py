@@ -242,7 +242,9 @@ def test_a_source_that_few_known_rows_have_is_used_where_few_rows_are_known():
 def test_one_predictor_is_refused_for_several_sources(result):
     rows, parts, embedding = made()
     base = vf.Embedding(NAMES[::2], embedding[::2])
-    with pytest.raises(vf.OptionError, match="is for one source, and there are 2"):
+    with pytest.raises(
+        vf.OptionError, match="is for one table, and the sources here are: left, right"
+    ):
         vf.impute(as_user(rows, parts), base, method="paper")
     with pytest.raises(vf.OptionError, match="read each with its own options"):
         vf.impute(as_user(rows, parts), base, standardize=True)

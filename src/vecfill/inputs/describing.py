@@ -50,18 +50,35 @@ def described(
     >>> described(table, base, {"Oslo": "oslo"}, names="parts")
     JointDomain(2 entities, 2 sources: table, names)
     """
-    sources = [_resolved(each, vocabulary, words, progress) for each in _sources(domain)]
+    resolved = [_resolved(each, vocabulary, words, progress) for each in _sources(domain)]
+    sources = [each for each in resolved if not _is_bare(each)]
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
     if of_names is not None:
         sources.append(Source(NAMES, (of_names,)))
-    if len(sources) == 1 and not isinstance(domain, JointDomain):
+    if not sources:
+        raise InputError(_nothing_but_names(names))
+    if of_names is None and not isinstance(domain, JointDomain):
         return domain
     found = joint(sources)
+    notes = joint([each for each in resolved if _is_bare(each)]).notes
+    found = replace(found, notes=(*notes, *found.notes))
     if of_names is None or vocabulary is None:
         return found
     return replace(found, kinds=kinds_of_names(found.entities, vocabulary.words))
+
+
+def _is_bare(source: Source) -> bool:
+    """Tell whether a source asks for entities and says nothing about them."""
+    return all(way.is_bare for way in source.variants)
+
+
+def _nothing_but_names(mode: str | None) -> str:
+    return (
+        f"the entities have nothing but names, and names={mode!r} finds nothing in them that can "
+        "be compared. Describe the entities by a table, a text or a graph."
+    )
 
 
 def needs_vocabulary(domain: Domain, names: str | None) -> bool:

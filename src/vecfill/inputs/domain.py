@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from vecfill.inputs.features import features_of_frame
 from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.objects import embedding_of_object
 from vecfill.inputs.prepared import Domain
+from vecfill.io.table_files import table_format
 from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Reading, takes
 
 __all__ = ["Domain", "as_domain"]
@@ -24,7 +26,12 @@ __all__ = ["Domain", "as_domain"]
 
 @takes(reading=Reading)
 def as_domain(
-    table: Any, *, names_only: bool = False, skip_empty: bool = False, reading: Reading
+    table: Any,
+    *,
+    names_only: bool = False,
+    names_suffice: bool = False,
+    skip_empty: bool = False,
+    reading: Reading,
 ) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
@@ -41,6 +48,9 @@ def as_domain(
         returned as it is.
     names_only
         Return the nodes of a graph without vectors, which is much faster.
+    names_suffice
+        Accept a table that has nothing but names; its domain has no columns. By default it is
+        refused.
     skip_empty
         Leave out rows of a table that have no value at all. By default they are refused.
 
@@ -72,7 +82,15 @@ def as_domain(
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
     frame = frame_of(table, **_text_options(table, reading))
     if frame is not None:
-        return _domain_of_frame(frame, reading, names_only=names_only, skip_empty=skip_empty)
+        if reading.kind != "edges":
+            domain = _domain_of_frame(
+                frame, reading, names_suffice=names_suffice, skip_empty=skip_empty
+            )
+            return _with_title_note(domain, frame, table, reading) if domain.is_bare else domain
+        _refuse_row_names(reading)
+        why = "a graph has no feature columns"
+        reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+        return _domain_of_edges(frame, reading, names_only=names_only)
     return _domain_of_rows(table, reading)
 
 
@@ -90,23 +108,29 @@ def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
 
 def _columns_of_text(reading: Reading) -> set[str]:
     """Return the columns that are not for numbers even if they hold digits alone."""
-    named = (reading.categorical, reading.ignore)
-    lists = ((each,) if isinstance(each, str) else tuple(each) for each in named)
-    found = {name for each in lists for name in each}
+    found = _as_set(reading.categorical) | _as_set(reading.ignore)
     return found if reading.key is None else found | {reading.key}
 
 
-def _domain_of_frame(
-    frame: Frame, reading: Reading, *, names_only: bool, skip_empty: bool
-) -> Domain:
+def _as_set(names: str | Iterable[str]) -> set[str]:
+    return {names} if isinstance(names, str) else set(names)
+
+
+def _refuse_row_names(reading: Reading) -> None:
     if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
-    if reading.kind == "edges":
-        why = "a graph has no feature columns"
-        reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
-        return _domain_of_edges(frame, reading, names_only=names_only)
+
+
+def _domain_of_frame(
+    frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool
+) -> Domain:
+    _refuse_row_names(reading)
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
-    entities, rest = keyed(frame, reading.key)
+    entities, rest = keyed(frame, reading.key, names_suffice=names_suffice)
+    if names_suffice and set(rest.names) <= _as_set(reading.ignore):
+        why = "the table has nothing but names"
+        reading.refuse_unused(("key", "ignore", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+        return Domain(entities, np.empty((len(entities), 0)), (), notes=frame.notes)
     if reading.kind != "features":
         used = ("key", *TEXT_OPTIONS)
         reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
@@ -121,6 +145,18 @@ def _domain_of_frame(
         skip_empty=skip_empty,
     )
     return replace(domain, reader=replace(domain.reader, key=reading.key))
+
+
+def _with_title_note(domain: Domain, frame: Frame, table: Any, reading: Reading) -> Domain:
+    """Say what became of the first line of a list of names, which often has no title."""
+    is_list = isinstance(table, str | os.PathLike) and len(frame.names) == 1
+    if not is_list or not reading.header or table_format(Path(table)) != "text":
+        return domain
+    note = (
+        f"{frame.label}: the first line, {frame.names[0]!r}, was taken for the title of the names. "
+        "If it is a name, write a title above it."
+    )
+    return replace(domain, notes=(*domain.notes, note))
 
 
 def _domain_of_edges(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:

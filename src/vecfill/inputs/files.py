@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,9 +243,9 @@ def read_domain(
     if are_sources(table):
         why = "there are several sources; read each with its own options (vecfill.as_domain)"
         reading.refuse_unused(("names",), (*DOMAIN_OPTIONS, "text"), why)
-        return read_sources(_joined(_named(table), _more_sources(reading)), as_domain_or_vectors)
+        return read_sources(_joined(_named(table), _more_sources(reading)), _reader_of(reading))
     if reading.text or reading.source:
-        return read_sources(_split(table, reading), as_domain_or_vectors)
+        return read_sources(_split(table, reading), _reader_of(reading))
     options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
     if reading.name_mode is not None:
         del options["names"]
@@ -254,23 +255,27 @@ def read_domain(
     is_path = isinstance(table, str | os.PathLike)
     is_asked = reading.kind == "embedding"
     if is_path and (is_asked or (reading.kind == "features" and holds_vectors(Path(table)))):
-        reading.refuse_unused(
-            ("kind", "standardize"), DOMAIN_OPTIONS, f"{table} is a file of word vectors"
+        why = f"{table} is a file of word vectors"
+        replace(reading, names=reading.row_names).refuse_unused(
+            ("kind", "standardize"), DOMAIN_OPTIONS, why
         )
         vectors = read_embedding(table)
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
     try:
-        return as_domain(table, names_only=names_only, skip_empty=skip_empty, **options)
+        suffices = reading.name_mode not in (None, "off")
+        return as_domain(
+            table, names_only=names_only, names_suffice=suffices, skip_empty=skip_empty, **options
+        )
     except InputError:
         if reading.counts is not None and is_column(reading.counts):
             read_counts(table, reading)  # If it is the column that is missing, this says so.
         raise
 
 
-def as_domain_or_vectors(source: Any) -> Domain:
-    """Return the domain of a source that has no options."""
-    return read_domain(source, Reading(), skip_empty=True)
+def _reader_of(reading: Reading) -> Callable[[Any], Domain]:
+    """Return what reads a source that has no options; only names are asked for from all of them."""
+    return partial(read_domain, reading=Reading(names=reading.name_mode), skip_empty=True)
 
 
 def _named(table: Any) -> dict[str, Any]:
@@ -324,7 +329,7 @@ def _of_file(path: str, kind: str, reading: Reading) -> Any:
         from vecfill.inputs.text import text_file  # noqa: PLC0415 - slow to load
 
         return text_file(path, encoder=_encoder(reading.encoder))
-    return read_domain(path, Reading(kind=kind), skip_empty=True)
+    return read_domain(path, Reading(kind=kind, names=reading.name_mode), skip_empty=True)
 
 
 def source_files(reading: Reading) -> dict[str, tuple[str, str]]:

@@ -97,8 +97,12 @@ def frame_of(
 _TEXT_TYPES = ("object", "str", "string", "category")
 
 
-def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
+def keyed(
+    frame: Frame, key: str | None, *, names_suffice: bool = False
+) -> tuple[tuple[str, ...], Frame]:
     """Split off the entity names: the column `key`, or else pandas' index, or the first column.
+
+    Unless `names_suffice`, a table that has nothing but names is refused.
 
     Examples
     --------
@@ -120,7 +124,7 @@ def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
         position = None if frame.index is not None else 0
     if frame.n_rows == 0:
         raise InputError(f"{frame.label} has no rows. A table needs one row for each entity.")
-    if not frame.names:
+    if not frame.names and not (names_suffice and frame.index is not None):
         raise InputError(f"{frame.label} has no columns. Entities need features.")
     if position is None:
         assert frame.index is not None
@@ -130,12 +134,8 @@ def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
         raw = objects(frame.cells[position])
         kept = [number for number in range(len(frame.names)) if number != position]
     entities = unique_entities(raw, where=where)
-    if not kept:
-        found = frame.names[0]
-        advice = "Give each entity features in further columns."
-        if any(mark in found for mark in ";\t|"):
-            advice = "Its header looks separated by another character: give separator=."
-        raise InputError(f"{frame.label} has one column only, {found[:80]!r}. {advice}")
+    if not kept and frame.names:
+        _refuse_one_column(frame, names_suffice=names_suffice)
     if len(kept) > MAX_COLUMNS:
         raise InputError(
             f"{frame.label} has {len(kept):,} columns, more than {MAX_COLUMNS:,} dense ones. "
@@ -149,6 +149,19 @@ def keyed(frame: Frame, key: str | None) -> tuple[tuple[str, ...], Frame]:
         frame.notes,
     )
     return entities, rest
+
+
+def _refuse_one_column(frame: Frame, *, names_suffice: bool) -> None:
+    found = frame.names[0]
+    advice = (
+        "Give each entity features in further columns, or impute from the names alone with "
+        "names='auto'."
+    )
+    if any(mark in found for mark in ";\t|"):
+        advice = "Its header looks separated by another character: give separator=."
+    elif names_suffice:
+        return
+    raise InputError(f"{frame.label} has one column only, {found[:80]!r}. {advice}")
 
 
 def objects(cells: Cells) -> list[Any]:

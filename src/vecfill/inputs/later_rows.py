@@ -65,13 +65,15 @@ def facts_of(
     key: str | None = None,
     names: Any = None,
     guess: str | None = None,
+    names_suffice: bool = False,
     **options: Any,
 ) -> Facts:
     """Return what a user passes about new entities, in any form that `as_domain` takes.
 
     That is a pandas, polars or Arrow table, a file, an array with `names`, an `Embedding`, or a
     mapping from entity to its vector or to its values by column. Entities are named by the column
-    `key`; if none is told, by the column `guess` if there is one, else by the first.
+    `key`; if none is told, by the column `guess` if there is one, else by the first. Unless
+    `names_suffice`, they need further columns.
 
     Examples
     --------
@@ -104,7 +106,9 @@ def facts_of(
             "table, the path of one, an array with names=, or a mapping from entity to its values."
         )
     is_there = guess in frame.names or (guess is not None and guess == frame.index_name)
-    entities, rest = keyed(frame, guess if key is None and is_there else key)
+    entities, rest = keyed(
+        frame, guess if key is None and is_there else key, names_suffice=names_suffice
+    )
     return Facts(entities, dict(zip(rest.names, rest.cells, strict=True)), rest.label)
 
 

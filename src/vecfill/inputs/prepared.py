@@ -69,6 +69,17 @@ class Domain:
             f"kind={self.kind!r}, {count(len(self.notes), 'note')})"
         )
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether the entities have nothing but names.
+
+        Examples
+        --------
+        >>> Domain(("iron", "tin"), np.empty((2, 0)), ()).is_bare
+        True
+        """
+        return self.vectors.shape[1] == 0
+
     def cut_off(self, known: set[str]) -> tuple[str, ...]:
         """Return the entities with no path to a known one; empty unless this is a graph.
 

@@ -24,6 +24,14 @@ from vecfill.io.word2vec_binary import header, new_header
 from vecfill.io.word2vec_scan import MAX_WORD
 
 
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
 class _Text(Codec[TextRows]):
     """What the two formats of text share; they differ in the header."""
 
@@ -35,9 +43,11 @@ class _Text(Codec[TextRows]):
         return TextRows(source, header=self.has_header, dtype=dtype)
 
     def may_be_features(self, source: Source) -> bool:
-        """Tell whether the first line holds tabs or commas, as that of a table does."""
-        first = source.head.split(b"\n", 1)[0]
-        return b"\t" in first or b"," in first
+        """Tell whether the first line holds tabs or commas, or no number, as that of a table."""
+        first, end, _ = source.head.partition(b"\n")
+        if b"\t" in first or b"," in first:
+            return True
+        return bool(end) and not any(map(_is_number, first.split()[1:]))
 
     def needs_float64(self, source: Source) -> bool:
         """Tell whether the first rows hold more digits than float32 does."""

@@ -50,7 +50,8 @@ def columns_to_show(table: Any, reading: Reading) -> tuple[ShownColumn, ...]:
     if is_path and holds_vectors(Path(table)):
         return ()
     options = {name: getattr(reading, name) for name in TEXT_OPTIONS} if is_path else {}
-    if frame_of(table, **options) is None:
+    frame = frame_of(table, **options)
+    if frame is None or not keyed(frame, reading.key, names_suffice=True)[1].names:
         return ()
     found = shown_columns(table, key=reading.key, **options)
     return tuple(each for each in found if each.name != reading.vector)

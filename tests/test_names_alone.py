@@ -1,0 +1,140 @@
+"""Entities with nothing but names: imputed from their spelling, if that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import vecfill as vf
+from vecfill.cli import main
+from vecfill.inputs.files import holds_vectors
+
+ENDINGS = ("ville", "itis", "ington", "berg", "ology", "ness")
+STEMS = [first + middle + last for first in "bcdfghklm" for middle in "aeiou" for last in "ntl"]
+NAMES = [
+    stem + ENDINGS[which]
+    for stem, which in zip(STEMS, np.random.default_rng(1).integers(6, size=135), strict=True)
+]
+N_KNOWN = 100
+
+
+def truth() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    means = {ending: rng.normal(size=8) for ending in ENDINGS}
+    near = [next(means[each] for each in ENDINGS if name.endswith(each)) for name in NAMES]
+    return np.stack(near) + 0.2 * rng.normal(size=(len(NAMES), 8))
+
+
+def cosines(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(some, axis=1) * np.linalg.norm(others, axis=1)
+    return (some * others).sum(axis=1) / lengths
+
+
+@pytest.fixture(scope="module")
+def base() -> vf.Embedding:
+    return vf.Embedding(NAMES[:N_KNOWN], truth()[:N_KNOWN])
+
+
+@pytest.fixture(scope="module")
+def result(base):
+    return vf.impute(pd.DataFrame({"drug": NAMES}), base, names="spelling")
+
+
+def test_names_alone_give_vectors_near_the_true_ones(result):
+    found, expected = result.embedding, truth()[N_KNOWN:]
+    assert list(found.words) == NAMES[N_KNOWN:]
+    assert np.median(cosines(found.vectors, expected)) > 0.6
+    assert [each.name for each in result.sources] == ["names"]
+
+
+def test_an_index_of_names_is_a_list_of_names(result, base):
+    found = vf.impute(pd.DataFrame(index=NAMES), base, names="spelling")
+    np.testing.assert_array_equal(found.embedding.vectors, result.embedding.vectors)
+
+
+def test_a_table_of_names_is_refused_unless_names_are_asked_for(base):
+    for names in (None, "off"):
+        with pytest.raises(vf.InputError, match=r"one column only.*names='auto'"):
+            vf.impute(pd.DataFrame({"drug": NAMES}), base, names=names)
+    with pytest.raises(vf.InputError, match="has no columns"):
+        vf.impute(pd.DataFrame(index=NAMES), base)
+    with pytest.raises(vf.InputError, match="give separator="):
+        vf.impute(pd.DataFrame({"drug;mass": NAMES}), base, names="auto")
+
+
+def test_other_options_of_a_table_are_refused(base):
+    with pytest.raises(vf.OptionError, match="nothing but names"):
+        vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", standardize=True)
+    with pytest.raises(vf.OptionError, match="is for one table, and the sources here are: names"):
+        vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", method="paper")
+
+
+def test_names_that_say_nothing_are_refused(base):
+    with pytest.raises(vf.InputError, match="nothing but names, and names='parts' finds nothing"):
+        vf.impute(pd.DataFrame({"drug": NAMES}), base, names="parts")
+
+
+def test_a_source_of_names_asks_for_entities_that_no_other_describes(base):
+    facts = pd.DataFrame(truth()[:-5, :3], index=NAMES[:-5])
+    asked = {"facts": facts, "asked": pd.DataFrame(index=NAMES)}
+    found = vf.impute(asked, base, names="spelling")
+    assert sorted(found.embedding.words) == sorted(NAMES[N_KNOWN:])
+    assert "asked" not in [each.name for each in found.sources]
+
+
+def test_a_column_of_counts_is_no_feature(base):
+    table = pd.DataFrame({"drug": NAMES, "n": np.arange(len(NAMES)) + 1})
+    found = vf.impute(table, base, names="spelling", counts="n")
+    assert len(found.embedding) == len(NAMES) - N_KNOWN
+
+
+def test_names_added_to_a_model_come_out_as_in_a_whole_run(result, base, tmp_path):
+    result.save(tmp_path / "names.vecfill")
+    model = vf.load(tmp_path / "names.vecfill")
+    new = ["zanville", "hanville", "banitis"]
+    added = model.add(pd.DataFrame({"drug": [*new, NAMES[0]]})).embedding
+    assert list(added.words) == new
+    whole = vf.impute(
+        pd.DataFrame({"drug": [*NAMES, *new]}), base, names="spelling", method=result.decision
+    )
+    assert cosines(added.vectors, whole.embedding[new]).min() > 0.98
+
+
+def test_the_first_line_of_a_list_is_a_title_and_that_is_said(base, tmp_path):
+    path = tmp_path / "drugs.txt"
+    path.write_text("drug\n" + "\n".join(NAMES) + "\n", encoding="utf-8")
+    found = vf.impute(path, base, names="spelling")
+    assert len(found.embedding) == len(NAMES) - N_KNOWN
+    assert any("the first line, 'drug', was taken for the title" in each for each in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_it"),
+    [
+        ("drug\naspirin\n", False),
+        ("Fort Worth\nNew York\n", False),
+        ("name,x\na,1\n", False),
+        ("aspirin 0.1 0.2\r\niron 0.3 0.4\r\n", True),
+        ("aspirin 0.1 oops\n", True),
+        ("2 2\naspirin 0.1 0.2\niron 0.3 0.4\n", True),
+        ("aspirin nan nan\n", True),
+    ],
+)
+def test_a_list_of_names_is_told_from_word_vectors(tmp_path, text, is_it):
+    path = tmp_path / "some.txt"
+    path.write_bytes(text.encode())
+    assert holds_vectors(path) is is_it
+
+
+def test_a_list_of_names_is_enough_in_a_shell(base, tmp_path, capsys):
+    vf.write_embedding(base, tmp_path / "base.vec")
+    (tmp_path / "list.txt").write_text("\n".join(["drug", *NAMES]) + "\n", encoding="utf-8")
+    words = [str(tmp_path / name) for name in ("base.vec", "list.txt")]
+    asked = ["impute", *words, "-o", str(tmp_path / "new.vec")]
+    assert main(asked) == 2
+    assert "--names 'auto'" in capsys.readouterr().err
+    assert main([*asked, "--names", "spelling"]) == 0
+    told = capsys.readouterr()
+    assert "100 words unchanged, 35 added" in told.out
+    assert "the first line, 'drug', was taken for the title" in told.err
