@@ -75,6 +75,11 @@ def test_names_that_say_nothing_are_refused(base):
         vf.impute(pd.DataFrame({"drug": NAMES}), base, names="parts")
 
 
+def test_names_that_match_no_word_are_refused_for_that(base):
+    with pytest.raises(vf.InputError, match="is among the 100 words"):
+        vf.impute(pd.DataFrame({"drug": ["x1", "x2"]}), base, names="auto")
+
+
 def test_a_source_of_names_asks_for_entities_that_no_other_describes(base):
     facts = pd.DataFrame(truth()[:-5, :3], index=NAMES[:-5])
     asked = {"facts": facts, "asked": pd.DataFrame(index=NAMES)}

@@ -239,6 +239,15 @@ def test_a_source_that_few_known_rows_have_is_used_where_few_rows_are_known():
     assert [each.is_kept for each in choice.sources] == [True, True]
 
 
+def test_sources_without_signal_are_refused_unless_forced():
+    rng = np.random.default_rng(0)
+    noise = {name: {each: rng.normal(size=3) for each in NAMES} for name in ("left", "right")}
+    base = vf.Embedding(NAMES[::2], rng.normal(size=(len(NAMES[::2]), 6)))
+    with pytest.raises(vf.NoSignalError, match=r"no signal.*force=True"):
+        vf.impute(noise, base)
+    assert list(vf.impute(noise, base, force=True).embedding.words) == NAMES[1::2]
+
+
 def test_one_predictor_is_refused_for_several_sources(result):
     rows, parts, embedding = made()
     base = vf.Embedding(NAMES[::2], embedding[::2])

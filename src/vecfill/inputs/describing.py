@@ -57,9 +57,9 @@ def described(
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
     if of_names is not None:
         sources.append(Source(NAMES, (of_names,)))
-    if not sources:
+    if not sources and words:
         raise InputError(_nothing_but_names(names))
-    if of_names is None and not isinstance(domain, JointDomain):
+    if not sources or (of_names is None and not isinstance(domain, JointDomain)):
         return domain
     found = joint(sources)
     notes = joint([each for each in resolved if _is_bare(each)]).notes

@@ -194,9 +194,15 @@ def weighed(
     folds: Sequence[Fold],
     goal: str,
 ) -> FusedChoice:
-    """Return which of the sources help the hidden rows of some folds, and with what weights."""
+    """Return which of the sources help the hidden rows of some folds, and with what weights.
+
+    If none carries a signal, all are weighed, for users who force an answer.
+    """
     space = space.of_variants([report.variant for report in reports])
-    predictors = [report.predictor if report.has_signal else None for report in reports]
+    has_signal = any(report.has_signal for report in reports)
+    predictors = [
+        report.predictor if report.has_signal or not has_signal else None for report in reports
+    ]
     useful = [place for place, each in enumerate(predictors) if each is not None]
     vectors = fewer_dims(embedding, is_known)
     unseen = out_of_fold(space, predictors, vectors, is_known, folds)
@@ -214,7 +220,9 @@ def weighed(
         )
         for place, (report, each) in enumerate(zip(reports, space.members, strict=True))
     )
-    p_value = permutation_p_value(unit(unseen.fused(kept)), unit(unseen.truth)) if kept else 1.0
+    p_value = 1.0
+    if has_signal:
+        p_value = permutation_p_value(unit(unseen.fused(kept)), unit(unseen.truth))
     tried = [report for report in reports if report.predictor is not None]
     return FusedChoice(
         predictor,
