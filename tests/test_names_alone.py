@@ -66,6 +66,10 @@ def test_a_table_of_names_is_refused_unless_names_are_asked_for(base):
 def test_other_options_of_a_table_are_refused(base):
     with pytest.raises(vf.OptionError, match="nothing but names"):
         vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", standardize=True)
+    with pytest.raises(vf.InputError, match="one column only"):
+        vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", kind="distances")
+    with pytest.raises(vf.InputError, match="ignore= names 'drug'"):
+        vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", ignore="drug")
     with pytest.raises(vf.OptionError, match="is for one table, and the sources here are: names"):
         vf.impute(pd.DataFrame({"drug": NAMES}), base, names="auto", method="paper")
 
@@ -139,7 +143,26 @@ def test_a_list_of_names_is_enough_in_a_shell(base, tmp_path, capsys):
     asked = ["impute", *words, "-o", str(tmp_path / "new.vec")]
     assert main(asked) == 2
     assert "--names 'auto'" in capsys.readouterr().err
-    assert main([*asked, "--names", "spelling"]) == 0
+    page = tmp_path / "page.html"
+    assert main([*asked, "--names", "spelling", "--report", str(page)]) == 0
+    assert NAMES[-1] in page.read_text(encoding="utf-8")
     told = capsys.readouterr()
     assert "100 words unchanged, 35 added" in told.out
     assert "the first line, 'drug', was taken for the title" in told.err
+
+
+def test_a_list_and_a_file_of_vectors_are_sources_beside_a_table_in_a_shell(base, tmp_path, capsys):
+    vf.write_embedding(base, tmp_path / "base.vec")
+    vf.write_embedding(vf.Embedding(NAMES, truth()[:, :3]), tmp_path / "other.vec")
+    (tmp_path / "list.txt").write_text("\n".join(["drug", *NAMES]) + "\n", encoding="utf-8")
+    facts = pd.DataFrame(truth()[:-5, 3:5], index=pd.Index(NAMES[:-5], name="drug"))
+    facts.to_csv(tmp_path / "facts.csv")
+    asked = ["impute", str(tmp_path / "base.vec"), str(tmp_path / "facts.csv")]
+    asked += ["--source", f"asked={tmp_path / 'list.txt'}", "-o", str(tmp_path / "new.vec")]
+    asked += ["--source", f"other={tmp_path / 'other.vec'}"]
+    assert main(asked) == 2
+    assert "one column only" in capsys.readouterr().err
+    assert main([*asked, "--names", "spelling"]) == 0
+    told = capsys.readouterr().out
+    assert "35 added" in told
+    assert "other" in told

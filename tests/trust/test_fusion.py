@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.trust.folds import hidden_folds
-from vecfill.trust.fusion import choose_sources
+from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.unseen import importance_like, out_of_fold
 
 N = 300
@@ -237,6 +238,18 @@ def test_a_source_that_few_known_rows_have_is_used_where_few_rows_are_known():
     ]
     choice = choose_sources(SourcesSpace(variants), embedding, every < 36, candidates="classic")
     assert [each.is_kept for each in choice.sources] == [True, True]
+
+
+def test_together_sources_have_no_signal_if_none_has_one_alone():
+    rows, parts, embedding = made()
+    space, is_known = space_of(rows, parts), np.arange(len(NAMES)) % 2 == 0
+    choice = choose_sources(space, embedding, is_known, candidates="classic")
+    assert choice.has_signal
+    silent = [replace(each, has_signal=False) for each in choice.sources]
+    folds = list(hidden_folds(is_known, n_folds=5, seed=0))
+    found = weighed(space, silent, embedding, is_known, folds, "balanced")
+    assert not found.has_signal
+    assert any(each.is_kept for each in found.sources)
 
 
 def test_sources_without_signal_are_refused_unless_forced():

@@ -81,17 +81,16 @@ def as_domain(
         reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
     frame = frame_of(table, **_text_options(table, reading))
-    if frame is not None:
-        if reading.kind != "edges":
-            domain = _domain_of_frame(
-                frame, reading, names_suffice=names_suffice, skip_empty=skip_empty
-            )
-            return _with_title_note(domain, frame, table, reading) if domain.is_bare else domain
-        _refuse_row_names(reading)
+    if frame is None:
+        return _domain_of_rows(table, reading)
+    if reading.row_names is not None:
+        raise InputError("names= is for arrays; a table has its names in a column (key=).")
+    if reading.kind == "edges":
         why = "a graph has no feature columns"
         reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
         return _domain_of_edges(frame, reading, names_only=names_only)
-    return _domain_of_rows(table, reading)
+    domain = _domain_of_frame(frame, reading, names_suffice=names_suffice, skip_empty=skip_empty)
+    return _with_title_note(domain, frame, table, reading) if domain.is_bare else domain
 
 
 _ALL_BUT_KIND = tuple(name for name in DOMAIN_OPTIONS if name != "kind")
@@ -116,18 +115,13 @@ def _as_set(names: str | Iterable[str]) -> set[str]:
     return {names} if isinstance(names, str) else set(names)
 
 
-def _refuse_row_names(reading: Reading) -> None:
-    if reading.row_names is not None:
-        raise InputError("names= is for arrays; a table has its names in a column (key=).")
-
-
 def _domain_of_frame(
     frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool
 ) -> Domain:
-    _refuse_row_names(reading)
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
+    names_suffice = names_suffice and reading.kind == "features"
     entities, rest = keyed(frame, reading.key, names_suffice=names_suffice)
-    if names_suffice and set(rest.names) <= _as_set(reading.ignore):
+    if names_suffice and set(rest.names) == _as_set(reading.ignore):
         why = "the table has nothing but names"
         reading.refuse_unused(("key", "ignore", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
         return Domain(entities, np.empty((len(entities), 0)), (), notes=frame.notes)
