@@ -15,8 +15,9 @@ from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.rarity import has_several_words
 from vecfill.method.engine import row_blocks
-from vecfill.model.fitted import Model, fit
+from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
@@ -26,6 +27,7 @@ from vecfill.model.serving.choosing import composition_of, server_of
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
+from vecfill.model.stretch import Stretch
 from vecfill.model_file import FileParts, fitting_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
@@ -144,6 +146,16 @@ class KeptModel:
         return self._parts["rule"]
 
     @property
+    def _is_spared(self) -> np.ndarray:
+        """(n_rows,) which entities are unknown for another reason than rarity."""
+        return self._parts.get("is_spared", np.zeros(self.is_known.size, np.bool_))
+
+    @property
+    def _stretch(self) -> Stretch:
+        # Files of version 0.1.0 have none: nothing was stretched.
+        return self._parts.get("stretch", Stretch())
+
+    @property
     def _rarity(self) -> np.ndarray:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
         return np.where(self._parts["has_rarity"], self._parts["rarity"], np.nan)
@@ -152,22 +164,26 @@ class KeptModel:
     def _offsets(self) -> Offsets | None:
         if self._rule is None:
             return None
-        return self._rule.offsets(self._rarity, KnownRows(self._embedding, self.is_known))
+        given = KnownRows(self._embedding, self.is_known)
+        return self._rule.offsets(self._rarity, given, self._is_spared)
 
     @cached_property
     def _rest(self) -> KnownRows:
-        """All rows as the predictor saw and gave them: without the offset of rarity."""
+        """All rows as the predictor saw and gave them: without offset, not stretched."""
         given = KnownRows(self._embedding, self.is_known)
-        if self._offsets is None:
-            return given
-        rest = np.array(self._embedding)
-        rest[self.is_known] -= self._offsets.known
-        rest[given.unknown] -= self._offsets.unknown
-        return KnownRows(rest, self.is_known)
+        return as_predicted(given, self._offsets, self._stretch)
 
     @cached_property
     def _mixed(self) -> tuple[np.ndarray, np.ndarray]:
         return mixed_values(self._rest)
+
+    @cached_property
+    def _carried(self) -> np.ndarray:
+        """What known rows carry to be mixed as vectors are; with an offset, rarity comes last."""
+        values, _ = self._mixed
+        if self._rule is None:
+            return values
+        return np.column_stack([values, self._rarity[self.is_known]])
 
     @cached_property
     def _centre(self) -> np.ndarray:
@@ -181,7 +197,7 @@ class KeptModel:
 
     @cached_property
     def _server(self) -> Server:
-        ground = Ground(self.space, self._rest, lambda: self._mixed[0])
+        ground = Ground(self.space, self._rest, lambda: self._carried)
         kept = self._parts.get("server")
         return server_of(self.predictor, ground, kept=kept, mix=self._mix)
 
@@ -189,7 +205,7 @@ class KeptModel:
     def _model(self) -> Model:
         composition = composition_of(self.predictor, self.space, self._rest)
         given = KnownRows(self._embedding, self.is_known)
-        return Model(self.space, self.predictor, given, composition, self._offsets)
+        return Model(self.space, self.predictor, given, composition, self._offsets, self._stretch)
 
     @cached_property
     def _confidence(self) -> Confidence | None:
@@ -202,7 +218,7 @@ class KeptModel:
         rest = self._rest
         prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
         seen = signals(rest, prediction)
-        return teachers.confidence(seen, self.names.at(self._unknown))
+        return teachers.of_names(seen, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None
@@ -224,9 +240,12 @@ class KeptModel:
         return found
 
     def _offsets_of_new(
-        self, names: Sequence[str], counts: Mapping[str, float]
+        self, names: Sequence[str], counts: Mapping[str, float], mixed: np.ndarray
     ) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Return what is put back into the vectors of new entities for their rarity."""
+        """Return what is put back into the vectors of new entities for their rarity.
+
+        `mixed` is the rarity of what each of them is made of.
+        """
         if self._rule is None:
             if counts:
                 raise InputError(
@@ -241,12 +260,24 @@ class KeptModel:
                 "counts= has no effect: the model was fitted without counts. Leave it out."
             )
         given = KnownRows(self._embedding, self.is_known)
-        found = self._rule.offsets_of_new(self._rarity, given, own)
+        mixed = np.where(self._are_spared(names), mixed, np.nan)
+        found = self._rule.offsets_of_new(self._rarity, given, own, mixed)
         n_without = int(np.isnan(own).sum())
         if is_used and n_without:
             who = count(n_without, "new entity has", "new entities have")
             return found, (f"{who} no count; taken as the rarest.",)
         return found, ()
+
+    def _are_spared(self, names: Sequence[str]) -> np.ndarray:
+        """Tell which new entities are unknown for another reason than rarity."""
+        if self._rule is None or not self._rule.spares_several:
+            return np.zeros(len(names), np.bool_)
+        return has_several_words(names)
+
+    def _factors_of_new(self, names: Sequence[str]) -> np.ndarray:
+        """Return by what the steps of new entities from the mean are multiplied, a column."""
+        is_plain = np.full(len(names), self._rule is None) | self._are_spared(names)
+        return np.where(is_plain, self._stretch.plain, self._stretch.rare)[:, None]
 
     def _set(self, **parts: Any) -> None:
         """Change parts of the model, and forget what was derived from them."""
@@ -260,16 +291,26 @@ class KeptModel:
         `embedding` is the model's own from now on.
         """
         rarity, has_rarity = self._parts["rarity"], self._parts["has_rarity"]
-        offsets = None
+        offsets, spared = None, self._is_spared & ~is_known
         if self._rule is not None:
             # What became known is not rarer than anything known before: nothing says how rare.
-            is_new = is_known & ~has_rarity
-            rarest = float(rarity[is_known & has_rarity].max())
+            is_new = is_known & (~has_rarity | self._is_spared)
+            rarest = float(rarity[is_known & ~is_new].max())
             rarity = np.where(is_new, rarest, rarity)
             has_rarity = has_rarity | is_new
-            told = np.where(has_rarity, rarity, np.nan)
-            offsets = self._rule.offsets(told, KnownRows(embedding, is_known))
-        model = fit(self.predictor, self.space, embedding, is_known, offsets=offsets, in_place=True)
+            told = np.where(has_rarity & ~spared, rarity, np.nan)
+            offsets = self._rule.offsets(told, KnownRows(embedding, is_known), spared)
+        model = fit(
+            self.predictor,
+            self.space,
+            embedding,
+            is_known,
+            offsets=offsets,
+            stretch=self._stretch,
+            in_place=True,
+        )
+        if model.offsets is not None:
+            rarity[spared] = model.offsets.assumed[spared[model.rows.unknown]]
         self._drop("server", "confidence")
         left_out = self._is_left_out & ~is_known
         self._set(
@@ -278,6 +319,7 @@ class KeptModel:
             is_left_out=left_out,
             rarity=rarity,
             has_rarity=has_rarity,
+            is_spared=spared,
         )
 
     def _drop(self, *names: str) -> None:
@@ -309,7 +351,7 @@ class KeptModel:
 
 
 _DERIVED = (
-    "_unknown", "_known", "_offsets", "_rest", "_mixed", "_centre", "_server", "_model",
+    "_unknown", "_known", "_offsets", "_rest", "_mixed", "_carried", "_centre", "_server", "_model",
     "_confidence",
 )  # fmt: skip
 

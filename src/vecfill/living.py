@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from vecfill.model_file import FileParts, fitting_parts, stored_space, write_par
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, explained, largest_shares
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
-from vecfill.trust.proof import Teachers, cautious
+from vecfill.trust.proof import Teachers
 from vecfill.trust.signals import signals_of_served
 
 
@@ -241,16 +242,15 @@ class LivingModel(KeptModel):
             return Added(
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
-        served = self._server.serve(new.rows)
+        served, offsets, assumed_notes = self._served(new, counts)
         unusual, is_described = self._judged(new)
-        offsets, assumed_notes = self._offsets_of_new(new.names, counts)
-        vectors = served.values[:, :n_dims] + offsets
+        vectors = self._moved(served, new.names) + offsets
         confidence = None
         teachers: Teachers | None = self._parts["teachers"]
         if teachers is not None:
-            confidence = teachers.confidence(signals_of_served(served, self._centre), new.names)
+            confidence = teachers.of_names(signals_of_served(served, self._centre), new.names)
         if confidence is not None:
-            confidence = cautious(confidence, np.array([bool(each) for each in unusual]))
+            confidence = confidence.cautious(np.array([bool(each) for each in unusual]))
             confidence = confidence.rows(is_described)
         if self._parts["calibrates_norms"]:
             imputed, known = self._embedding[self._unknown], self._embedding[self._known]
@@ -270,6 +270,23 @@ class LivingModel(KeptModel):
             notes=(*assumed_notes, *_notes(unusual)),
             _explained=told,
         )
+
+    def _served(
+        self, new: NewEntities, counts: Mapping[str, float]
+    ) -> tuple[Served, np.ndarray, tuple[str, ...]]:
+        """Return what the predictor gives to new rows, and the offsets of their rarity."""
+        served, mixed = self._server.serve(new.rows), np.full(len(new.names), np.nan)
+        if self._rule is not None:
+            mixed = served.values[:, -1]
+            served = replace(served, values=served.values[:, :-1])
+        return served, *self._offsets_of_new(new.names, counts, mixed)
+
+    def _moved(self, served: Served, names: Sequence[str]) -> np.ndarray:
+        """Return what was predicted for new rows, stretched as the rows of the fit were."""
+        predicted = served.values[:, : self._embedding.shape[1]]
+        if (factors := self._factors_of_new(names)).max(initial=1.0) == 1.0:
+            return predicted
+        return self._centre + factors * (predicted - self._centre)
 
     def _judged(self, new: NewEntities) -> tuple[list[tuple[str, ...]], np.ndarray]:
         """Return what is unusual about each new entity, and which a used source describes."""
@@ -293,9 +310,11 @@ class LivingModel(KeptModel):
         n_dims = centre.size
         start = centre if self._rule is None else offsets[row]
         reached = start
+        factor = float(self._factors_of_new([word])[0, 0])
         if served.trend is not None:
-            reached = served.trend[row] + (0.0 if self._rule is None else start)
-        whole = served.values[row, :n_dims] + offsets[row]
+            trend = self._centre + factor * (served.trend[row] - self._centre)
+            reached = trend + (0.0 if self._rule is None else start)
+        whole = self._centre + factor * (served.values[row, :n_dims] - self._centre) + offsets[row]
         steps = [start - centre, reached - start, whole - reached]
         offset, way, rest = (float(row_lengths(each[None])[0]) for each in steps)
         total = offset + way + rest
@@ -317,8 +336,9 @@ class LivingModel(KeptModel):
         is_kept = np.array([name in added.embedding for name in new.names])
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
-        n_new, offsets = len(new.names), self._offsets_of_new(new.names, {})[0]
-        vectors = self._server.serve(new.rows).values[:, : self._embedding.shape[1]] + offsets
+        n_new = len(new.names)
+        served, offsets, _ = self._served(new, {})
+        vectors = self._moved(served, new.names) + offsets
         space = self._extended_space(new)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
@@ -331,6 +351,7 @@ class LivingModel(KeptModel):
             is_left_out=np.append(self._is_left_out, nothing),
             rarity=np.append(self._parts["rarity"], np.zeros(n_new)),
             has_rarity=np.append(self._parts["has_rarity"], nothing),
+            is_spared=np.append(self._is_spared, self._are_spared(new.names)),
         )
         self.space = space
 

@@ -39,14 +39,20 @@ def living_model(
     """Return a fitted model with everything that it needs to serve and to go on."""
     rarity = np.zeros(len(alignment.domain))
     has_rarity = np.zeros(len(alignment.domain), np.bool_)
+    is_spared = np.zeros(len(alignment.domain), np.bool_)
     if model.offsets is None or alignment.rarity is None:
         rule = None
     else:
-        has_rarity = np.isfinite(alignment.rarity.values)
-        rarity = np.where(has_rarity, alignment.rarity.values, 0.0)
+        values = alignment.rarity.values.copy()
+        if alignment.rarity.spared is not None:
+            is_spared = alignment.rarity.spared & ~alignment.is_known
+            # As rare as what they are made of, which a model that is loaded need not find again.
+            values[is_spared] = model.offsets.assumed[is_spared[model.rows.unknown]]
+        has_rarity = np.isfinite(values)
+        rarity = np.where(has_rarity, values, 0.0)
     left_out = np.zeros(len(alignment.domain), np.bool_)
     left_out[model.rows.unknown] = is_left_out
-    predictor = settled(model.predictor, model.space, model.without_offsets())
+    predictor = settled(model.predictor, model.space, model.as_predicted())
     space = model.space
     if isinstance(predictor, Fused) and isinstance(space, SourcesSpace):
         # Only the way of reading each source that was chosen goes on.
@@ -63,8 +69,10 @@ def living_model(
         "calibrates_norms": calibrates_norms,
         "sources": _sources(alignment, model),
         "rule": rule,
+        "stretch": model.stretch,
         "rarity": rarity,
         "has_rarity": has_rarity,
+        "is_spared": is_spared,
         "teachers": proof.teachers,
         "confidence": proof.confidence,
         "reports": tuple(reports),

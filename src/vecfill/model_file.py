@@ -27,10 +27,11 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.model.stored_space import SpaceSize, StoredSpace
+from vecfill.model.stretch import Stretch
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
-from vecfill.trust.hidden import Hidden
-from vecfill.trust.proof import Suspicion, Teachers
+from vecfill.trust.hidden import Cosines, Hidden
+from vecfill.trust.proof import Suspicion, Teacher, Teachers
 from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
 
@@ -63,6 +64,7 @@ _KEPT = (
     predictors.LinearRidge,
     predictors.MatchingPursuit,
     predictors.Mean,
+    predictors.Guessed,
     predictors.Nearest,
     predictors.Sparsemax,
     Stack,
@@ -70,12 +72,15 @@ _KEPT = (
     FittedPreparation,
     Curve,
     OffsetRule,
+    Stretch,
     SpaceSize,
     Confidence,
     SourceReport,
     Hidden,
     Suspicion,
+    Teacher,
     Teachers,
+    Cosines,
     RowScores,
     Stratum,
 )

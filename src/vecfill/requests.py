@@ -241,6 +241,12 @@ class Method(Request):
         "(classic).",
         choices=("all", "classic"),
     )
+    offset: str = option(
+        "auto",
+        "Move the vectors of entities that are rare themselves to where rare vectors lie, if that "
+        "brings hidden rare entities nearer (auto), or never (off).",
+        choices=("auto", "off"),
+    )
     force: bool = option(
         False,
         "Impute even if TABLE carries no signal about EMBEDDING, or if too few entities are known "
@@ -262,7 +268,11 @@ class Method(Request):
             )
         if not setting and self.method in (None, "auto"):
             return
-        about = {"candidates": ("all", "what auto tries"), "goal": ("balanced", "how auto chooses")}
+        about = {
+            "candidates": ("all", "what auto tries"),
+            "goal": ("balanced", "how auto chooses"),
+            "offset": ("auto", "what auto does about rare entities"),
+        }
         for name, (usual, what) in about.items():
             if getattr(self, name) != usual:
                 raise OptionError(

@@ -174,6 +174,8 @@ def _decided(
             alignment.is_known,
             asked=asked,
             rarity=alignment.rarity,
+            offset=how.offset,
+            words=alignment.words_besides,
             goal=how.goal,
             candidates=how.candidates,
             seed=how.seed,
@@ -210,8 +212,15 @@ def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
     offsets, rarity = None, alignment.rarity
     if decision.rule is not None and rarity is not None:
         given = KnownRows(alignment.embedding, alignment.is_known)
-        offsets = decision.rule.offsets(rarity.values, given)
-    return fit(decision.predictor, space, alignment.embedding, alignment.is_known, offsets=offsets)
+        offsets = decision.rule.offsets(rarity.values, given, rarity.spared)
+    return fit(
+        decision.predictor,
+        space,
+        alignment.embedding,
+        alignment.is_known,
+        offsets=offsets,
+        stretch=decision.stretch,
+    )
 
 
 @takes(reading=Reading)
@@ -297,6 +306,7 @@ def evaluate_aligned(
         n_folds=folds,
         hide=hide,
         rarity=alignment.rarity,
+        words=alignment.words_besides,
         goal=goal,
         candidates=candidates,
         seed=seed,

@@ -24,7 +24,7 @@ def hidden_block(n_rows: int = 200) -> Hidden:
     rng = np.random.default_rng(0)
     signals = rng.uniform(size=(n_rows, len(SIGNALS)))
     truth = 0.3 + 0.4 * signals[:, 0] + 0.05 * rng.normal(size=n_rows)
-    scores = RowScores(truth, truth, truth, truth - 0.1, truth)
+    scores = RowScores(truth, truth, truth, truth - 0.1, *[truth] * 4)
     return Hidden(np.arange(n_rows), dealt_out(n_rows), signals, scores)
 
 
@@ -124,7 +124,7 @@ def test_counts_that_do_not_go_with_ranks_leave_the_vocabulary_aside():
 
 def test_with_counts_hidden_rows_are_carried_to_the_counts_of_unknown_ones():
     ones = np.ones(2)
-    scores = RowScores(ones, ones, ones, ones, ones)
+    scores = RowScores(*[ones] * 8)
     curve = Curve(np.array([0.0, 4.0]), np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([2.0, 1.0]))
     place = Region(curve, np.zeros(2), None, 1.0, np.array([0.0, 1.0]), np.array([2.0, 4.0]))
     rest = np.array([[0.0, 1.0], [0.0, 1.0]])

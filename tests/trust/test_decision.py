@@ -74,7 +74,7 @@ def test_of_rules_that_are_level_the_one_that_assumes_least_is_taken():
     noise = rng.normal(scale=0.1, size=(3, 400))
 
     def scores(level, chance):
-        return RowScores(*[level + chance] * 5)
+        return RowScores(*[level + chance] * 8)
 
     near, far, none = OffsetRule(0.5), OffsetRule(2.0), scores(0.3, noise[0])
     level = {None: none, near: scores(0.5, noise[1]), far: scores(0.502, noise[2])}
@@ -278,7 +278,7 @@ def test_hidden_rows_are_carried_to_the_rarity_of_unknown_ones():
     from vecfill.trust.hidden import _carried
 
     ones = np.ones(1)
-    scores = RowScores(ones, ones, ones, ones, ones)
+    scores = RowScores(*[ones] * 8)
     # By hand: from rarity 0 to 2 the mean moves from (0, 0) to (2, 0), the spread from 2 to 1.5.
     rest, truth = np.array([[0.0, 3.0]]), np.array([[0.0, 4.0]])
     found = _carried(scores, rest, truth, np.zeros(1), region())

@@ -16,6 +16,7 @@ from vecfill.distributed.pieces import read_array, read_table, write_table
 from vecfill.distributed.solving import System
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.distributed.trend import Trend
+from vecfill.method.scaling import in_range_of
 from vecfill.model.predictors import LatentSemantic
 from vecfill.trust.confidence import learn_confidence
 from vecfill.trust.hidden import Hidden
@@ -33,6 +34,15 @@ class Emission:
     level: float
     min_confidence: float | None = None
     min_bound: float | None = None
+    stretch: float = 1.0
+    """By what steps from the mean of the known vectors are multiplied."""
+
+    def stretched(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors as they are written."""
+        if self.stretch == 1.0:
+            return vectors
+        centre = read_array(self.system.sample.piece("centre"))
+        return in_range_of(vectors.dtype, centre + self.stretch * (vectors - centre))
 
     @property
     def layout(self) -> Layout:
@@ -57,7 +67,7 @@ def emit(emission: Emission, block: int, first: int) -> None:
     part = slice(first, first + places.size)
     vectors = put_together(emission.predictor, system, emission.trend, rows, part)
     names = read_table(names_piece(layout, block)).column("entity").take(pa.array(places))
-    columns = {"entity": names, "vector": _lists(vectors)}
+    columns = {"entity": names, "vector": _lists(emission.stretched(vectors))}
     if emission.hidden is not None:
         at = np.arange(part.start, part.stop)
         signals = seen_of(system, emission.trend, vectors, rows, part, at)

@@ -231,6 +231,7 @@ class _Job:
             self.trust.level,
             self.trust.min_confidence,
             self.trust.min_bound,
+            1.0 if chosen.choice is None else chosen.choice.stretch,
         )
         parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
         result = self._result(runner, engine, layout, known, chosen, parts, notes)

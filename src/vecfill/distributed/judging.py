@@ -20,6 +20,7 @@ from vecfill.distributed.tasks import Runner, Task
 from vecfill.distributed.trend import Sample, Trend
 from vecfill.model.directions import unit
 from vecfill.model.predictors import LatentSemantic
+from vecfill.model.stretch import stretch_of
 from vecfill.trust.candidates import FIRST_RIDGE, RESIDUAL_SHARES
 from vecfill.trust.choice import Choice, honest_scores, permutation_p_value
 from vecfill.trust.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
@@ -195,7 +196,7 @@ class HiddenRows:
         pool, truth = self.pool()
         scores = score_rows(vectors, truth, pool, self.centre())
         group = dealt_out(self.places.size)
-        return Hidden(self.numbers, group, signals, scores)
+        return Hidden(self.numbers, group, signals, scores, scores.centred_cosine)
 
 
 def chosen(hidden: HiddenRows, found: list[tuple[LatentSemantic, np.ndarray]], goal: str) -> Choice:
@@ -213,4 +214,5 @@ def chosen(hidden: HiddenRows, found: list[tuple[LatentSemantic, np.ndarray]], g
         tuple(score.means() for score in scores),
         honest,
         permutation_p_value(steps, unit(pool[truth] - centre)),
+        stretch_of(centre, found[best][1] - centre, pool[truth]),
     )

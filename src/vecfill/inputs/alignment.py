@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from vecfill.inputs.rarity import (
     RankSample,
     Rarity,
     VocabularyMeans,
+    absent_for_another_reason,
     counts_of,
     in_counts,
     log_rank,
@@ -33,6 +35,7 @@ from vecfill.inputs.rarity import (
     moves_with,
 )
 from vecfill.inputs.unreliable import without_unreliable
+from vecfill.inputs.vocabulary import words_besides
 from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
@@ -55,6 +58,8 @@ class Alignment:
     """How rare the entities are; ``None`` if neither order nor counts tell."""
     table: OneTable | None = field(default=None, repr=False)
     """The table that holds both features and vectors, if there is only one."""
+    vocabulary: Embedding | None = field(default=None, repr=False)
+    """Words and vectors of the whole embedding, or a sample of a large one, as users see them."""
 
     @property
     def n_known(self) -> int:
@@ -74,6 +79,14 @@ class Alignment:
     @property
     def _entities(self) -> np.ndarray:
         return np.array(self.domain.entities, dtype=object)
+
+    @cached_property
+    def words_besides(self) -> np.ndarray | None:
+        """Vectors of words that are no entity, among which hidden entities are ranked."""
+        if self.vocabulary is None:
+            return None
+        besides = words_besides(self.vocabulary, self.matches.words.values())
+        return besides if len(besides) else None
 
     def refuse_cut_off(self) -> None:
         """Refuse a graph in which some entities have no path to a known one."""
@@ -141,7 +154,7 @@ def align(
     if fuses:
         mode = reading.name_mode
         domain = described(domain, base, matches.words, names=mode, progress=progress)
-    found = aligned(domain, base, matches)
+    found = replace(aligned(domain, base, matches), vocabulary=base)
     rows = {word: base.row(word) for word in matches.words.values()}
     ordered = with_order(found, rows, vocabulary_of(base))
     return ordered if counts is None else with_counts(found, counts, ordered.rarity)
@@ -162,6 +175,7 @@ def _align_one_table(table: Any, reading: Reading, matches: MatchReport | None) 
 def aligned_inputs(inputs: Inputs) -> Alignment:
     """Return what was read from files, brought together."""
     found = aligned(inputs.domain, inputs.embedding, inputs.matches)
+    found = replace(found, vocabulary=inputs.words)
     ordered = with_order(found, inputs.rows, inputs.vocabulary)
     if inputs.counts is None:
         return ordered
@@ -228,7 +242,18 @@ def with_order(
         )
         return replace(alignment, notes=(*alignment.notes, note))
     is_larger = vocabulary.n_words >= MUCH_LARGER * alignment.n_known
-    return replace(alignment, rarity=Rarity(values, "order", vocabulary if is_larger else None))
+    # Only what is itself rare says so: a word of the file has no spaces, however frequent it is.
+    spared, spares_several = absent_for_another_reason(
+        alignment.domain.entities, alignment.is_known, _alphabet(alignment)
+    )
+    rarity = Rarity(values, "order", vocabulary if is_larger else None, spares_several, spared)
+    return replace(alignment, rarity=rarity)
+
+
+def _alphabet(alignment: Alignment) -> set[str]:
+    """Return the characters of the words that the embedding has, and of known entities."""
+    words = () if alignment.vocabulary is None else alignment.vocabulary.words
+    return set("".join(words)).union(*alignment.known, "_")
 
 
 def aligned(domain: Domain, embedding: Embedding, matches: MatchReport) -> Alignment:

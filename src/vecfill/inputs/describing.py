@@ -13,14 +13,14 @@ from pathlib import Path
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.parts import parts_domain
+from vecfill.inputs.parts import parts_domain, parts_guess
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.siblings import kinds_of_names
 from vecfill.inputs.sources import JointDomain, LateSource, Source, joint
 from vecfill.inputs.spelling import FEWEST_WORDS, names_domain, rows_of_others, spelling_domain
 
-TABLE, NAMES = "table", "names"
-"""What a single table, and the names, are called beside other sources."""
+TABLE, NAMES, PARTS = "table", "names", "parts"
+"""What a single table, the spelling of names, and their parts are called beside other sources."""
 
 
 Progress = Callable[[str, int, int], None]
@@ -57,6 +57,9 @@ def described(
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
     if of_names is not None:
         sources.append(Source(NAMES, (of_names,)))
+        of_parts = _parts_source(domain.entities, vocabulary, words, names)
+        if of_parts is not None:
+            sources.append(Source(PARTS, (of_parts,)))
     if not sources and words:
         raise InputError(_nothing_but_names(names))
     if not sources or (of_names is None and not isinstance(domain, JointDomain)):
@@ -106,6 +109,18 @@ def _resolved(
         return Source(source.name, late.variants(vocabulary, words=words, progress=progress))
     except InputError as error:
         raise InputError(f"source {source.name!r}: {error}") from error
+
+
+def _parts_source(
+    entities: tuple[str, ...],
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    mode: str | None,
+) -> Domain | None:
+    """Return what the parts of names of several words say, unless names are read in one way."""
+    if mode in ("parts", "spelling") or vocabulary is None:
+        return None
+    return parts_guess(entities, words, vocabulary)
 
 
 def _names_source(

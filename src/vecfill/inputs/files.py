@@ -56,6 +56,8 @@ class Inputs:
     """Mean vectors of the whole file by rank."""
     counts: dict[str, float] | None = None
     """How often entities were counted, if that was told."""
+    words: Embedding | None = None
+    """Words and vectors of the whole file, or a sample of a large one."""
 
     @property
     def n_words(self) -> int:
@@ -98,7 +100,7 @@ def read_inputs(
         forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
         taken: set[str] = set()
         candidates, sample = _Candidates(), RankSample()
-        whole = _vocabulary_sample(domain, reading) if fuses else None
+        whole = None if names_only else _vocabulary_sample(domain, reading, fuses=fuses)
         for batch in scan:
             first, places = (
                 batch.first_row,
@@ -116,8 +118,9 @@ def read_inputs(
     )
     known = candidates.embedding(scan, dict.fromkeys(matches.words.values()))
     rows = {word: candidates.rows[word] for word in known.words}
+    words = None if whole is None else whole.embedding()
     if fuses:
-        domain = _described(domain, whole, matches, Path(embedding), reading.name_mode, progress)
+        domain = _described(domain, words, matches, Path(embedding), reading.name_mode, progress)
     return Inputs(
         domain,
         matches,
@@ -129,21 +132,23 @@ def read_inputs(
         scan.size,
         sample.means(n_words=matches.n_words),
         counts,
+        words,
     )
 
 
-def _vocabulary_sample(domain: Domain, reading: Reading) -> VocabularySample | None:
-    """Return what gathers the words of the file, if anything needs them."""
+def _vocabulary_sample(domain: Domain, reading: Reading, *, fuses: bool) -> VocabularySample:
+    """Return what gathers the words of the file: all that names need, or enough to look at."""
     from vecfill.inputs.describing import needs_vocabulary  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.vocabulary import VocabularySample  # noqa: PLC0415
+    from vecfill.inputs.vocabulary import FEW_WORDS, VocabularySample  # noqa: PLC0415
 
-    is_wanted = needs_vocabulary(domain, reading.name_mode)
-    return VocabularySample(domain.entities) if is_wanted else None
+    if fuses and needs_vocabulary(domain, reading.name_mode):
+        return VocabularySample(domain.entities)
+    return VocabularySample((), most=FEW_WORDS, n_frequent=FEW_WORDS)
 
 
 def _described(
     domain: Domain,
-    whole: VocabularySample | None,
+    words: Embedding | None,
     matches: MatchReport,
     embedding: Path,
     mode: str | None,
@@ -153,7 +158,6 @@ def _described(
     from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
     from vecfill.inputs.names_cache import names_cache_of  # noqa: PLC0415
 
-    words = None if whole is None else whole.embedding()
     cache = names_cache_of(embedding, is_asked=mode is not None)
     return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
 

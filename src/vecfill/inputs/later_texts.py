@@ -199,6 +199,8 @@ class NamesReader:
     """(n_columns,) what was taken out of each column."""
     factors: np.ndarray = field(repr=False)
     """(n_columns,) by what each column was multiplied."""
+    is_guess: bool = False
+    """Whether rows are what the parts make, and nothing else."""
 
     def read(self, facts: Facts) -> LaterRows:
         """Return the rows of new names."""
@@ -226,6 +228,8 @@ class NamesReader:
         assert self.parts is not None
         features, is_present = self.parts.features(facts.entities)
         features = features[is_present]
+        if self.is_guess:
+            return _read(facts, self.parts.wholes(features), is_present)
         if self.parts.slopes is not None:
             features = np.hstack([self.parts.wholes(features), features])
         return _read(facts, features, is_present)

@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 
 from vecfill._blas import one_blas_thread
+from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.inputs.folding import folded, glued
 from vecfill.inputs.later_texts import NamesReader, PartsModel
@@ -93,6 +94,74 @@ def whole_vectors(
         return {}, None
     vectors = domain.vectors[:, : vocabulary.n_dims]
     return dict(zip(domain.entities, vectors, strict=True)), domain.reader.parts
+
+
+MEAN_SHARE = 0.3
+"""How much of the mean of the parts is added to what a map makes of them. On 3,000 hyphenated words
+of GloVe, hidden, .3 brings the median rank of the truth from 2,645 to 340 and centred cosine from
+.40 to .39; the mean alone has 800 and .30. People look for the parts of a name, too."""
+
+MEAN_ALONE = 0.27
+"""How much of the mean of the parts there is in a whole, where no map can be learnt. Measured on
+the same words."""
+
+TAUGHT = 0.8
+"""Share of the compounds on which a map is learnt whose length the others tell."""
+
+
+def parts_guess(
+    entities: Sequence[str], words_of_entities: Mapping[str, str], vocabulary: Embedding
+) -> Domain | None:
+    """Return what their parts say about the vectors of names of several words, as steps.
+
+    What parts make of a whole is learnt on words of several parts that are no entity. So no known
+    entity has to teach it, and names of several words get a vector where no known one has such a
+    name. ``None`` if there are no such names.
+
+    Examples
+    --------
+    >>> base = Embedding(["fort", "worth", "new", "york"], np.eye(4))
+    >>> parts_guess(["Fort Worth", "New York", "Oslo"], {}, base).vectors.round(2)
+    array([[ 0.06,  0.08, -0.06, -0.08],
+           [-0.06, -0.08,  0.06,  0.08]])
+    """
+    known = _Parts.of(vocabulary)
+    own = [{words_of_entities.get(name, name), name} for name in entities]
+    rows = [known.rows(name, leave_out=words) for name, words in zip(entities, own, strict=True)]
+    places = [place for place, parts in enumerate(rows) if parts]
+    if not places:
+        return None
+    features = known.features([rows[place] for place in places])
+    slopes = _slopes_of_steps(known, _compounds(known, entities, words_of_entities))
+    # Steps from the mean of these names: what all have in common, the mean of the known has too.
+    shift = -features.mean(axis=0) @ slopes
+    model = replace(_kept(known), slopes=slopes, shift=shift)
+    nothing = np.empty(0)
+    return Domain(
+        tuple(entities[place] for place in places),
+        features @ slopes + shift,
+        tuple(f"from parts {dim + 1}" for dim in range(vocabulary.n_dims)),
+        notes=(f"Names of several words, some of them known: {count(len(places), 'entity')}.",),
+        reader=NamesReader(None, None, model, nothing, nothing, is_guess=True),
+        is_guess=True,
+    )
+
+
+def _slopes_of_steps(known: _Parts, compounds: Sequence[tuple[int, list[int]]]) -> np.ndarray:
+    """Return the map from the features of parts to steps of the whole, in their true length."""
+    n_dims = known.vocabulary.n_dims
+    mean_of_parts = np.eye(3 * n_dims, n_dims)
+    if len(compounds) < FEWEST_COMPOUNDS:
+        return MEAN_ALONE * mean_of_parts
+    order = np.random.default_rng(0).permutation(len(compounds))
+    cut = int(TAUGHT * len(compounds))
+    slopes = _map_of(known, [compounds[at] for at in order[:cut]])[0] + MEAN_SHARE * mean_of_parts
+    others = [compounds[at] for at in order[cut:]]
+    steps = known.features([parts for _, parts in others]) @ slopes
+    wholes = known.vocabulary.vectors[[row for row, _ in others]].astype(np.float64)
+    steps, wholes = steps - steps.mean(axis=0), wholes - wholes.mean(axis=0)
+    length = float((steps * wholes).sum() / max(float((steps**2).sum()), 1e-300))
+    return max(length, 0.0) * slopes
 
 
 _BLOCKS = ("mean of parts", "first part", "last part")

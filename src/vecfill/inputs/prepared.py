@@ -35,6 +35,8 @@ class Domain:
         Plain sentences: what was dropped, imputed or found.
     components
         Of a graph, the number of each node's component, 0 being the largest; otherwise None.
+    is_guess
+        Whether rows are guesses of what is to be imputed, as steps from its mean.
     links
         Of a large graph, its symmetric matrix of weights: who is joined to whom. It serves where a
         tree of the vectors would cost too much. Otherwise None.
@@ -59,6 +61,7 @@ class Domain:
     components: np.ndarray | None = None
     reader: Any = field(default=None, repr=False)
     links: csr_array | None = field(default=None, repr=False)
+    is_guess: bool = False
 
     def __len__(self) -> int:
         return len(self.entities)

@@ -6,13 +6,19 @@ Rarity is the logarithm of the rank, or minus the logarithm of the count: it gro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vecfill._lengths import with_safe_squares
+from vecfill.inputs.folding import folded
+
+CLEARLY_ODDER = 4.0
+"""Odds ratio, unknown against known entities, from which on a trait of names is taken for the
+reason why entities are unknown. In GloVe, it is above 70 for cities with names of several words;
+where known and unknown items alike have such names (films), it is near 1."""
 
 FIRST_BIN = 200
 """Ranks in the first bin; the most frequent words are few and unlike each other."""
@@ -159,6 +165,15 @@ class Rarity:
     """``"order"`` of the embedding, or ``"counts"``."""
     vocabulary: VocabularyMeans | None = None
     """Mean vectors of the whole vocabulary by rarity, if its order is that of frequency."""
+    spares_several: bool = False
+    """Whether names of several words are unknown for another reason, so nothing is said of them."""
+    spared: np.ndarray | None = field(default=None, repr=False)
+    """(n_rows,) whose names, known and unknown ones, are of a kind that is not about rarity;
+    ``None``: none are."""
+
+    def may_be_rare(self, rows: np.ndarray) -> np.ndarray:
+        """Return which of some rows, a mask, may be unknown because they are rare."""
+        return rows if self.spared is None else rows & ~self.spared
 
 
 def moves_with(rarity: np.ndarray, vectors: np.ndarray) -> bool:
@@ -235,6 +250,48 @@ def looks_reversed(rarity: np.ndarray, words: Sequence[str]) -> bool:
         return False
     scaled = float(ranks @ (lengths - lengths.mean())) / (len(words) * spread * float(ranks.std()))
     return bool(scaled < -CLEARLY_REVERSED / np.sqrt(len(words)))
+
+
+def has_several_words(names: Sequence[str]) -> np.ndarray:
+    """Tell which names have several words, however they are joined.
+
+    Examples
+    --------
+    >>> has_several_words(["Oslo", "Fort_Worth", "x-ray"])
+    array([False,  True,  True])
+    """
+    return np.array(["_" in name for name in folded(list(names))], np.bool_)
+
+
+def absent_for_another_reason(
+    names: Sequence[str], is_known: np.ndarray, alphabet: Collection[str]
+) -> tuple[np.ndarray, bool]:
+    """Tell whose names are of a kind that files of words lack, frequent or not.
+
+    A name of several words, or with characters that no word of the file has (`alphabet`), is no
+    evidence of rarity if such names are far more common among unknown than among known entities.
+    The second value is whether that is so for names of several words.
+
+    Examples
+    --------
+    >>> names = ["Oslo", "Bern", "Rome", "Fort Worth", "New Delhi", "San Juan", "Qo"]
+    >>> absent_for_another_reason(names, np.arange(7) < 3, set("QOsloBernRme"))
+    (array([False, False, False,  True,  True,  True, False]), True)
+    """
+    several = has_several_words(names)
+    letters = set(alphabet)
+    is_odd = np.array([not letters.issuperset(name.replace(" ", "_")) for name in names]) & ~several
+    is_spared = np.zeros(len(names), np.bool_)
+    for trait in (several, is_odd):
+        if _odds(trait[~is_known]) > CLEARLY_ODDER * _odds(trait[is_known]):
+            is_spared |= trait
+    spares_several = bool((is_spared & several).any())
+    return is_spared, spares_several
+
+
+def _odds(trait: np.ndarray) -> float:
+    """Return the odds of a trait; half a row more on either side keeps them finite."""
+    return (float(trait.sum()) + 0.5) / (float((~trait).sum()) + 0.5)
 
 
 def counts_of(source: Mapping[str, Any], entities: tuple[str, ...]) -> np.ndarray:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.inputs.folding import folded
-from vecfill.io import Scan
 from vecfill.io.scanning import ScannedBatch
 
 MOST_WORDS = 400_000
 """Words kept. More would take memory and time, and teach little about spelling."""
+
+FEW_WORDS = 20_000
+"""Frequent words, and as many others, that are kept of a file whose names are not read: enough to
+see what imputed vectors lie near."""
+
+N_BESIDES = 4000
+"""Words of the file among which hidden entities are ranked. More would cost more, and the order of
+candidates is the same."""
 
 
 class VocabularySample:
@@ -21,12 +27,13 @@ class VocabularySample:
 
     All words are kept while there are at most `most`. Then every second row of the file is, then
     every fourth, and so on, so that the sample is even whatever the length of the file. Words that
-    are parts of entity names are always kept. Rows that are not finite are left out, and of a word
-    that comes twice the first row counts.
+    are parts of entity names are always kept, and so are the `n_frequent` first ones. Rows that are
+    not finite are left out, and of a word that comes twice the first row counts.
 
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> from vecfill.io import Scan
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
     >>> _ = path.write_text("".join(f"word{row} {row} 1\n" for row in range(10)))
     >>> sample = VocabularySample(["Word9 Inc"], most=4)
@@ -37,9 +44,12 @@ class VocabularySample:
     Embedding(4 words, 2 dims, float32: 'word0', 'word4', 'word8', 'word9')
     """
 
-    def __init__(self, entities: Iterable[str], *, most: int = MOST_WORDS) -> None:
+    def __init__(
+        self, entities: Iterable[str], *, most: int = MOST_WORDS, n_frequent: int = 0
+    ) -> None:
         self._parts = {part for name in folded(list(entities)) for part in name.split("_")}
         self._most = most
+        self._n_frequent = n_frequent
         self._step = 1
         self._n_read = 0
         self._words: list[str] = []
@@ -51,6 +61,7 @@ class VocabularySample:
         """Keep what is wanted of the next rows."""
         rows = batch.first_row + np.arange(len(batch.words))
         is_part = np.array([word in self._parts for word in folded(batch.words)], np.bool_)
+        is_part |= rows < self._n_frequent
         places = np.flatnonzero((rows % self._step == 0) | is_part)
         if len(places):
             vectors = batch.vectors(places)
@@ -106,25 +117,32 @@ class VocabularySample:
         )
 
 
-def read_vocabulary(
-    path: str | os.PathLike[str],
-    entities: Sequence[str],
-    *,
-    format: str | None = None,  # noqa: A002
-    member: str | None = None,
-) -> Embedding:
-    r"""Return the words and vectors of a file in one pass, or a sample of a very large file.
+def frequent_and_even(n_words: int, *, n_frequent: int, n_even: int) -> np.ndarray:
+    """Return places in a vocabulary: the first ones, and as many again spread over the rest.
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
-    >>> _ = path.write_text("cat 0.5 1\ndog 0.25 2\n")
-    >>> read_vocabulary(path, ["cat"])
-    Embedding(2 words, 2 dims, float32: 'cat', 'dog')
+    >>> frequent_and_even(10, n_frequent=3, n_even=2)
+    array([0, 1, 2, 3, 7])
     """
-    sample = VocabularySample(entities)
-    with Scan(path, format=format, member=member) as scan:
-        for batch in scan:
-            sample.add(batch)
-    return sample.embedding()
+    first = np.arange(min(n_frequent, n_words))
+    step = max(1, -(-(n_words - first.size) // max(n_even, 1)))
+    return np.concatenate([first, np.arange(first.size, n_words, step)])
+
+
+def words_besides(vocabulary: Embedding, taken: Collection[str]) -> np.ndarray:
+    """Return vectors of a fixed sample of words that are not taken, frequent and rare ones.
+
+    Hidden entities are ranked among them, since users look for neighbors in the whole file.
+
+    Examples
+    --------
+    >>> words_besides(Embedding(["Oslo", "fjord"], np.eye(2)), {"Oslo"})
+    array([[0., 1.]])
+    """
+    half = N_BESIDES // 2
+    sample = frequent_and_even(len(vocabulary), n_frequent=half, n_even=half)
+    names = set(taken)
+    places = [place for place in sample.tolist() if vocabulary.words[place] not in names]
+    vectors = vocabulary.vectors[places]
+    return vectors[np.isfinite(vectors).all(axis=1)]

@@ -9,12 +9,14 @@ import numpy as np
 from vecfill._blas import one_blas_thread
 from vecfill._lengths import row_lengths
 from vecfill._types import KnownMask
+from vecfill.method.scaling import in_range_of
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets
 from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.predictors import LatentSemantic, Predictor
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import Rows, Space
+from vecfill.model.stretch import Stretch
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Model:
     composition: Composition = field(repr=False)
     offsets: Offsets | None = field(default=None, repr=False)
     """What was taken out of known vectors for their rarity, and put back into the others."""
+    stretch: Stretch = field(default_factory=Stretch)
+    """By what the steps of imputed rows from the mean of the known ones were multiplied."""
 
     @property
     def embedding(self) -> np.ndarray:
@@ -61,14 +65,9 @@ class Model:
         """Vectors of the unknown rows, and what they are made of."""
         return Prediction(self.embedding[self.rows.unknown], self.composition)
 
-    def without_offsets(self) -> KnownRows:
-        """Return all rows as the predictor saw and gave them: without the offset of rarity."""
-        if self.offsets is None:
-            return self.rows
-        rest = self.embedding.copy()
-        rest[self.is_known] -= self.offsets.known
-        rest[self.rows.unknown] -= self.offsets.unknown
-        return KnownRows(rest, self.is_known)
+    def as_predicted(self) -> KnownRows:
+        """Return all rows as the predictor saw and gave them: without offset, not stretched."""
+        return as_predicted(self.rows, self.offsets, self.stretch)
 
     def shares(self, places: np.ndarray | list[int]) -> np.ndarray:
         """Return shares of all known rows (across) in some unknown ones (down)."""
@@ -87,12 +86,15 @@ class Model:
         n_unknown = self.rows.unknown.size
         centre = self.known.mean(axis=0, dtype=np.float64)
         start = centre if self.offsets is None else self.offsets.unknown
+        factors = self.stretch.factors(self.offsets, n_unknown)[:, None]
         offset = np.broadcast_to(row_lengths(np.atleast_2d(start - centre)), n_unknown)
         if self.composition.trend is None:
             reached, way = start, np.zeros(n_unknown)
         else:
             # With an offset, the trend is that of what the offset leaves over.
             values = self.composition.trend.at(self.rows.unknown)
+            middle = centre if self.offsets is None else _centre_of(self.rows, self.offsets)
+            values = middle + factors * (values - middle)
             reached = values if self.offsets is None else start + values
             way = row_lengths(reached - start)
         rest = row_lengths(self.embedding[self.rows.unknown] - reached)
@@ -126,6 +128,7 @@ def fit(
     *,
     tol: float = TOL,
     offsets: Offsets | None = None,
+    stretch: Stretch | None = None,
     in_place: bool = False,
 ) -> Model:
     """Return a predictor fitted to the known rows of `embedding`.
@@ -133,14 +136,45 @@ def fit(
     `embedding` is not changed, unless its unknown rows may be filled `in_place`.
 
     With `offsets`, they are taken out of the known vectors first and put back into the imputed
-    ones; the known rows stay as they are.
+    ones. With `stretch`, steps of imputed rows from the mean are lengthened. The known rows stay
+    as they are.
     """
+    stretch = stretch or Stretch()
     is_shared = in_place and offsets is None
     filled = KnownRows(embedding if is_shared else embedding.copy(), is_known)
     if offsets is not None:
         filled.embedding[is_known] -= offsets.known
     composition = predictor.fill(space, filled, tol=tol)
+    offsets = None if offsets is None else offsets.completed(composition.mix)
+    factors = stretch.factors(offsets, filled.unknown.size)
+    if (factors != 1.0).any():
+        centre = filled.known.mean(axis=0, dtype=np.float64)
+        steps = filled.embedding[filled.unknown] - centre
+        filled.embedding[filled.unknown] = in_range_of(
+            embedding.dtype, centre + factors[:, None] * steps
+        )
     if offsets is not None:
         filled.embedding[is_known] = embedding[is_known]
         filled.embedding[filled.unknown] += offsets.unknown
-    return Model(space, predictor, filled, composition, offsets)
+    return Model(space, predictor, filled, composition, offsets, stretch)
+
+
+def as_predicted(rows: KnownRows, offsets: Offsets | None, stretch: Stretch) -> KnownRows:
+    """Return rows as a predictor saw and gave them: without offset, not stretched."""
+    factors = stretch.factors(offsets, rows.unknown.size)
+    is_stretched = bool((factors != 1.0).any())
+    if offsets is None and not is_stretched:
+        return rows
+    plain = np.array(rows.embedding)
+    if offsets is not None:
+        plain[rows.is_known] -= offsets.known
+        plain[rows.unknown] -= offsets.unknown
+    if is_stretched:
+        centre = plain[rows.is_known].mean(axis=0, dtype=np.float64)
+        plain[rows.unknown] = centre + (plain[rows.unknown] - centre) / factors[:, None]
+    return KnownRows(plain, rows.is_known)
+
+
+def _centre_of(rows: KnownRows, offsets: Offsets) -> np.ndarray:
+    """Return the mean of what the offsets leave of the known vectors."""
+    return (rows.known - offsets.known).mean(axis=0, dtype=np.float64)

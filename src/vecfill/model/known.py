@@ -46,6 +46,13 @@ class KnownRows:
         """How many rows are known."""
         return int(self.is_known.sum())
 
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """(n_dims,) the mean of the known vectors in 64 bits; zeros if none is known."""
+        if not self.n_known:
+            return np.zeros(self.n_dims)
+        return self.known.mean(axis=0, dtype=np.float64)
+
     @property
     def n_dims(self) -> int:
         """How many dimensions the embedding has."""

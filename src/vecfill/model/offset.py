@@ -8,8 +8,8 @@ imputed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ REACH = 3.0
 """How far beyond the rarest known row a curve that was learnt on known rows may be followed."""
 
 N_KNOTS = 33
+
+RARITY_TOL = 1e-8
+"""Residual to which rarities are mixed: an offset moves little between two of them."""
 
 SHRINK = 10.0
 """Rows' worth of belief that the mean does not move with rarity."""
@@ -94,6 +97,36 @@ class Offsets:
     """(n_unknown, n_dims)."""
     assumed: np.ndarray = field(repr=False)
     """(n_unknown,) the rarity that each unknown row is taken to have."""
+    is_rare: np.ndarray = field(repr=False)
+    """(n_unknown,) whether that is because the row is rare itself."""
+    curve: Curve = field(repr=False)
+    of_known: np.ndarray = field(repr=False)
+    """(n_known,) rarities of the known rows."""
+
+    def completed(self, mix: Spread, places: np.ndarray | None = None) -> Offsets:
+        """Return the offsets of rows that are not rare, too: as rare as what they are made of.
+
+        `mix` says how known rows are mixed for the unknown ones, or for those at `places`. Taking
+        an offset out of the known rows and putting back that of their mix changes nothing but
+        rounding where the mean moves evenly with rarity.
+        """
+        places = np.arange(self.assumed.size) if places is None else places
+        is_plain = ~self.is_rare[places]
+        if not is_plain.any():
+            return self
+        mixed = mix.spread(self.of_known[:, None].astype(np.float64), tol=RARITY_TOL)[:, 0]
+        assumed, unknown = self.assumed.copy(), self.unknown.copy()
+        assumed[places[is_plain]] = mixed[is_plain]
+        unknown[places[is_plain]] = self.curve.at(mixed[is_plain])
+        return replace(self, assumed=assumed, unknown=unknown)
+
+
+class Spread(Protocol):
+    """What mixes values of known rows, see `vecfill.model.prediction.Mix`."""
+
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
+        """Return the mix of the known rows' `values` for every unknown row."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -118,28 +151,42 @@ class OffsetRule:
     """Of the curve through known rows, where there is no other."""
     curve: Curve | None = field(default=None, repr=False, compare=False)
     """The curve of the whole vocabulary; ``None`` if known rows are all there is."""
+    spares_several: bool = False
+    """Whether names of several words are unknown for another reason than rarity."""
 
-    def offsets(self, rarity: np.ndarray, given: KnownRows) -> Offsets:
-        """Return the offsets of all rows; `rarity` has a value for each, NaN if it is not known."""
-        of_known = rarity[given.is_known]
+    def offsets(
+        self, rarity: np.ndarray, given: KnownRows, spared: np.ndarray | None = None
+    ) -> Offsets:
+        """Return the offsets of all rows.
+
+        `rarity` has a value for each: NaN if it is not known, and then the row is taken to be
+        rarer than the known ones. Rows that are `spared` are not rare; unless they have a value,
+        they get theirs by `Offsets.completed`.
+        """
+        of_known, own = rarity[given.is_known], rarity[given.unknown]
         curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
-        assumed = np.full(given.unknown.size, of_known.max() + self.beyond)
-        if self.uses_own:
-            own = rarity[given.unknown]
-            assumed = np.where(np.isnan(own), assumed, own)
-        return Offsets(curve.at(of_known), curve.at(assumed), assumed)
+        is_rare = np.ones(own.size, np.bool_) if spared is None else ~spared[given.unknown]
+        assumed = np.where(is_rare, self._assumed(of_known, own), own)
+        assumed = np.where(np.isnan(assumed), of_known.mean(), assumed)
+        return Offsets(curve.at(of_known), curve.at(assumed), assumed, is_rare, curve, of_known)
 
-    def offsets_of_new(self, rarity: np.ndarray, given: KnownRows, own: np.ndarray) -> np.ndarray:
+    def _assumed(self, of_known: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return the rarities that rare rows are taken to have; `own` ones count with counts."""
+        rarest = np.full(own.size, of_known.max() + self.beyond)
+        return np.where(np.isnan(own), rarest, own) if self.uses_own else rarest
+
+    def offsets_of_new(
+        self, rarity: np.ndarray, given: KnownRows, own: np.ndarray, mixed: np.ndarray
+    ) -> np.ndarray:
         """Return the offsets of rows that come later, (n_new, n_dims).
 
-        `own` has the count of each, NaN where there is none.
+        `own` has the count of each, NaN where there is none; `mixed` the rarity of what it is made
+        of if it is not rare itself, otherwise NaN.
         """
         of_known = rarity[given.is_known]
         curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
-        assumed = np.full(own.size, of_known.max() + self.beyond)
-        if self.uses_own:
-            assumed = np.where(np.isnan(own), assumed, minus_log_count(own))
-        return curve.at(assumed)
+        rare = self._assumed(of_known, minus_log_count(own))
+        return curve.at(np.where(np.isnan(mixed), rare, mixed))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain values, for JSON."""

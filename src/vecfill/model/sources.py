@@ -24,6 +24,8 @@ class Member:
     """(n_member_rows,) the row in the whole of each of its rows."""
     n_all: int
     """How many rows the whole has."""
+    is_guess: bool = False
+    """Whether its rows are guesses of the vectors themselves, learnt on other words."""
 
     @property
     def is_present(self) -> np.ndarray:
@@ -107,4 +109,5 @@ class SourcesSpace(Space):
 
 def _member(name: str, domain: Domain, place: dict[str, int], n_jobs: int | None) -> Member:
     rows = np.array([place[entity] for entity in domain.entities], np.int64)
-    return Member(name, Space.of_domain(domain, n_jobs=n_jobs), rows, len(place))
+    space = Space.of_domain(domain, n_jobs=n_jobs)
+    return Member(name, space, rows, len(place), domain.is_guess)

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from vecfill._english import count
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
-from vecfill.model.directions import leading_axes
+from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.space import Space
@@ -76,6 +76,8 @@ class Choice:
     """Scores of the hidden rows, each under the predictor chosen without it."""
     p_value: float
     """How likely chance alone would come so near to the hidden vectors."""
+    stretch: float = 1.0
+    """What makes the steps from the mean so long that hidden rows are as spread as the truth."""
 
     @property
     def has_signal(self) -> bool:
@@ -111,24 +113,47 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     return float(ndtr(-own / spread)) if spread > 1e-12 else 1.0
 
 
-def fewer_dims(embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVectors:
-    """Return the embedding, or if it is large its leading dimensions, in which to compare.
+@dataclass(frozen=True, eq=False)
+class FewerDims:
+    """The dimensions in which large embeddings are compared.
+
+    These are the ones in which known vectors differ most, and that of their mean, so that plain
+    cosines mean what they mean for whole vectors.
 
     Examples
     --------
-    >>> fewer_dims(np.ones((3, 2)), np.array([True, True, False])).shape
-    (3, 2)
+    >>> fewer = FewerDims.of(np.ones((3, 2)), np.array([True, True, False]))
+    >>> fewer.along(np.ones((1, 2))).shape
+    (1, 2)
     """
-    n_rows, n_dims = embedding.shape
-    n_kept = max(LEAST_DIMS, MOST_ENTRIES // n_rows)
-    if n_kept >= n_dims:
-        return embedding.astype(np.float64)
-    known = embedding[is_known].astype(np.float64)
-    known -= known.mean(axis=0)
-    # Only known rows hold anything, and there may be far more unknown ones.
-    fewer = np.full((n_rows, n_kept), np.nan)
-    fewer[is_known] = known @ leading_axes(known, n_kept)
-    return fewer
+
+    axes: np.ndarray | None
+    """(n_dims, n_kept); ``None``: all dimensions are kept."""
+
+    @classmethod
+    def of(cls, embedding: EmbeddingVectors, is_known: KnownMask) -> FewerDims:
+        """Return the dimensions in which to compare an embedding of this size."""
+        n_rows, n_dims = embedding.shape
+        n_kept = max(LEAST_DIMS, MOST_ENTRIES // n_rows)
+        if n_kept >= n_dims:
+            return cls(None)
+        known = embedding[is_known].astype(np.float64)
+        mean = known.mean(axis=0)
+        axes = leading_axes(known - mean, n_kept)
+        beside = mean - axes @ (axes.T @ mean)
+        return cls(np.column_stack([axes, unit(beside[None])[0]]))
+
+    def along(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors, or steps, in these dimensions."""
+        return vectors.astype(np.float64) if self.axes is None else vectors @ self.axes
+
+    def of_known(self, embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVectors:
+        """Return an embedding in these dimensions; only its known rows hold anything."""
+        if self.axes is None:
+            return embedding.astype(np.float64)
+        fewer = np.full((len(embedding), self.axes.shape[1]), np.nan)
+        fewer[is_known] = embedding[is_known].astype(np.float64) @ self.axes
+        return fewer
 
 
 def honest_scores(
@@ -154,12 +179,15 @@ def choose(
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
+    words: np.ndarray | None = None,
     goal: str = "balanced",
     candidates: str = "all",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Choice:
     """Return the predictor that best imputes known rows when they are hidden.
+
+    `words` are vectors of other words of the file, among which the truth is ranked as well.
 
     ``candidates="classic"`` tries latent semantic imputation under four preparations and nothing
     else; ``"all"`` also rank-normal columns, kernel ridge regression and a stack.
@@ -187,7 +215,10 @@ def choose(
         )
     n_folds = n_folds_of(n_known, is_known.size)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
-    trials = Trials(space, fewer_dims(embedding, is_known), is_known, folds, goal)
+    fewer = FewerDims.of(embedding, is_known)
+    vectors = fewer.of_known(embedding, is_known)
+    words = None if words is None else fewer.along(words)
+    trials = Trials(space, vectors, is_known, folds, goal, words)
     entrants = (
         _classic(space) if candidates == "classic" else _raced(space, embedding, is_known, goal)
     )
@@ -288,4 +319,5 @@ def _judged(trials: Trials, group: np.ndarray) -> Choice:
         tuple(score.means() for score in scores),
         honest,
         permutation_p_value(found, trials.truth()),
+        trials.stretch(trials.best()),
     )

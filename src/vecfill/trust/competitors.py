@@ -73,7 +73,7 @@ class Competitors:
         space = space.of_variants([report.variant for report in reports])
         self._add("paper", Fused.of_one(space, 0, PAPER), space, given)
         for place, (member, report) in enumerate(zip(space.members, reports, strict=True)):
-            if report.predictor is None:
+            if report.predictor is None or member.is_guess:
                 continue
             alone = f"{member.name} alone"
             self.labels[alone] = f"source {member.name!r} alone"

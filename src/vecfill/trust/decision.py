@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.inputs.describing import NAMES, PARTS
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.stretch import Stretch, stretch_of
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
-from vecfill.trust.scores import RowScores, score_rows, total_rows
+from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows
 
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
@@ -62,6 +65,13 @@ N_PERMUTATIONS = 20
 CLEAR = 2.0
 """Standard errors that a gain must have."""
 
+MOST_ODDS = 100.0
+"""Odds that a shift can give at most, either way. The shift is one number from a model that is
+never quite right; with odds of 10^18, a misread shift would overrule everything else."""
+
+NAME_SOURCES = (NAMES, PARTS)
+"""Sources that never say how rare an entity is: the spelling of several words looks rare."""
+
 SURE = 5.0
 """Odds for or against from which on it is taken as settled whether unknown rows are rare."""
 
@@ -82,6 +92,8 @@ class Decision:
     on_block: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     """Mean measures of the rarest known rows, hidden: without offset (``"none"``), with the best
     (``"offset"``), and with nothing but the best, the same for every row (``"offset_alone"``)."""
+    stretch: Stretch = field(default_factory=Stretch)
+    """How much longer steps from the mean are made."""
 
     @property
     def is_sure(self) -> bool:
@@ -105,6 +117,8 @@ def decide(
     *,
     asked: Predictor | None = None,
     rarity: Rarity | None = None,
+    offset: str = "auto",
+    words: np.ndarray | None = None,
     goal: str = "balanced",
     candidates: str = "all",
     seed: int = 0,
@@ -112,7 +126,9 @@ def decide(
 ) -> Decision:
     """Return the predictor, and the offset rule if one helps rows like the unknown ones.
 
-    A predictor that was `asked` for is taken as it is, without offset.
+    A predictor that was `asked` for is taken as it is: without offset, and not stretched. With
+    ``offset="off"`` nothing is moved for rarity. `words` are vectors of other words of the file,
+    among which hidden rows are ranked as well.
 
     Examples
     --------
@@ -124,24 +140,33 @@ def decide(
     """
     decision = Decision(asked) if asked is not None else None
     if decision is None:
-        options = {"goal": goal, "candidates": candidates, "seed": seed}
+        options = {"goal": goal, "candidates": candidates, "seed": seed, "words": words}
         choice = _chosen(space, embedding, is_known, **options, progress=progress)
-        decision = Decision(choice.predictor, choice)
-    if rarity is None or is_known.sum() < FEWEST_FOR_BLOCK or is_known.all():
+        decision = Decision(choice.predictor, choice, stretch=Stretch(choice.stretch))
+    if rarity is None:
         return decision
-    block = rarest_block(is_known, rarity.values, share=BLOCK)
-    odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block)
+    candidates_known = rarity.may_be_rare(is_known)
+    may_be_rare = rarity.may_be_rare(~is_known)
+    if candidates_known.sum() < FEWEST_FOR_BLOCK or not may_be_rare.any():
+        return decision
+    block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
+    odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block, may_be_rare)
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
-    if is_rare and isinstance(space, SourcesSpace) and isinstance(decision.choice, FusedChoice):
+    is_most = 2 * may_be_rare.sum() > (~is_known).sum()
+    is_fused = isinstance(space, SourcesSpace) and isinstance(decision.choice, FusedChoice)
+    if is_rare and is_most and is_fused:
         # What a source is worth for rare rows, rare rows must say.
         vectors = embedding.astype(np.float64)
-        choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal)
-        decision = replace(decision, predictor=choice.predictor, choice=choice)
-    if asked is not None or not (is_rare or has_own(rarity.values, is_known)):
+        choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
+        stretch = Stretch(decision.stretch.plain, choice.stretch)
+        decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
+    if asked is not None or offset == "off":
         return decision
-    return _with_offset(decision, space, embedding, is_known, rarity, block, goal)
+    if not (is_rare or has_own(rarity.values, is_known)):
+        return decision
+    return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
 
 
 def _chosen(space: Space, *known: Any, **options: Any) -> Choice:
@@ -163,28 +188,37 @@ def odds_of_rare(
     rarity: np.ndarray,
     is_known: KnownMask,
     block: Fold,
+    may_be_rare: KnownMask | None = None,
 ) -> float:
-    """Return the odds that the unknown rows are rarer than the known ones.
+    """Return the odds that the unknown rows that may be rare are rarer than the known ones.
 
     The rarity of unknown rows is imputed from that of the known ones, just as vectors are. The
     shift is how much rarer than the known rows they come out. It should be that of random known
     rows, hidden, if they are not rare, and some way towards that of the rarest ones if they are.
     (For random rows it need not be 0: frequent entities may have more neighbours than rare ones.)
     Bayes' rule weighs the two. Where the domain says nothing about rarity, the shift is as likely
-    either way, and the prior odds remain.
+    either way, and the prior odds remain. Names take no part in it.
     """
+    if may_be_rare is None:
+        may_be_rare = ~is_known
     if has_own(rarity, is_known):
-        shift = float(np.nanmean(rarity[~is_known]) - rarity[is_known].mean())
+        shift = float(np.nanmean(rarity[may_be_rare]) - rarity[is_known].mean())
         gap = float(rarity[block.hidden].mean() - rarity[block.is_seen].mean())
         usual, error = 0.0, gap / np.sqrt(block.hidden.size)
     else:
-        own = rarity[:, None]
-        shift = _shifts(space, predictor, own, is_known, None).item()
+        about = without_names(predictor)
+        if about is None:
+            return PRIOR_ODDS
+        predictor = about
+        # Unknown rows must hold nothing: their sentinels would be taken for numbers.
+        own = np.where(is_known, rarity, np.nan)[:, None]
+        asked = np.flatnonzero(may_be_rare[~is_known])
+        shift = _shifts(space, predictor, own, is_known, asked).item()
         folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
         random = [
             _shifts(space, predictor, own, fold.is_seen, fold.places).item() for fold in folds
         ]
-        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, None)
+        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, asked)
         # Last, since the same rows are hidden again next, and their systems may still be there.
         gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
         usual = float(np.mean(random))
@@ -193,7 +227,26 @@ def odds_of_rare(
         return PRIOR_ODDS
     expected = np.maximum(np.array(RARE_SHARES) * (gap - usual), 0.0) / error
     evidence = np.clip(expected * (shift - usual) / error - expected**2 / 2, -50.0, 50.0)
-    return PRIOR_ODDS * float(np.exp(evidence).mean())
+    odds = PRIOR_ODDS * float(np.exp(evidence).mean())
+    return float(np.clip(odds, 1.0 / MOST_ODDS, MOST_ODDS))
+
+
+def without_names(predictor: Predictor) -> Predictor | None:
+    """Return a predictor that does not look at names; ``None`` if it looks at nothing else.
+
+    Examples
+    --------
+    >>> from vecfill.model.predictors import PAPER
+    >>> without_names(Fused(("names",), (0,), (PAPER,), ())) is None, without_names(PAPER) == PAPER
+    (True, True)
+    """
+    if not isinstance(predictor, Fused):
+        return predictor
+    members = tuple(
+        None if name in NAME_SOURCES else member
+        for name, member in zip(predictor.sources, predictor.members, strict=True)
+    )
+    return replace(predictor, members=members) if any(members) else None
 
 
 def _permuted(rarity: np.ndarray, is_known: KnownMask) -> np.ndarray:
@@ -226,20 +279,32 @@ def _with_offset(
     rarity: Rarity,
     block: Fold,
     goal: str,
+    words: np.ndarray | None,
 ) -> Decision:
-    """Return the decision with the offset rule that helps the block, if one does."""
+    """Return the decision with the offset rule that helps the block, if one does.
+
+    It must help in the whole file too, and may not crowd the vectors together: an offset is the
+    same for all, and raises every cosine.
+    """
     # 64 bits throughout: small offsets are differences of large vectors.
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
-    tried = _on_block(space, decision.predictor, vectors, is_known, rarity.values, block, rules)
+    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
+    tried: dict[Any, RowScores] = {None: trial.plain()}
+    tried |= {rule: trial.scored(rule) for rule in rules}
     best = least_within_noise(tried, goal)
-    if best is None or not is_clearly_better(tried[best], tried[None]):
+    if (
+        best is None
+        or has_collapsed(tried[best])
+        or not is_clearly_better(tried[best], tried[None])
+    ):
         return replace(decision, on_block={"none": tried[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
-    alone = _offset_alone(best, vectors, is_known, rarity.values, block)
+    alone = trial.alone(best)
     scores = {"none": tried[None], "offset": tried[best], "offset_alone": alone}
     means = {name: each.means() for name, each in scores.items()}
-    return replace(decision, rule=best, on_block=means)
+    stretch = Stretch(decision.stretch.plain, trial.stretch(best))
+    return replace(decision, rule=best, on_block=means, stretch=stretch)
 
 
 def least_within_noise(tried: dict[Any, RowScores], goal: str) -> Any:
@@ -260,16 +325,6 @@ def least_within_noise(tried: dict[Any, RowScores], goal: str) -> Any:
     return min((rule for rule in level if rule.degree == degree), key=lambda rule: rule.beyond)
 
 
-def _offset_alone(
-    rule: OffsetRule, vectors: np.ndarray, is_known: KnownMask, rarity: np.ndarray, block: Fold
-) -> RowScores:
-    """Return scores of the hidden block if every row gets its offset and nothing else."""
-    given = KnownRows(vectors, block.is_seen)
-    offsets = hidden_offsets(rule, rarity, given, block).unknown[block.places]
-    centre = given.known.mean(axis=0)
-    return score_rows(offsets, block.truth, vectors[is_known], centre)
-
-
 def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
     """Return the offset rules to try: own rarities where there are counts, else several guesses."""
     uses_own = has_own(rarity.values, is_known)
@@ -277,47 +332,81 @@ def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
     if rarity.vocabulary is not None:
         words = rarity.vocabulary
         curve = Curve(words.rarity, words.means, words.spreads)
-        return [OffsetRule(beyond, uses_own=uses_own, curve=curve) for beyond in beyonds]
+        return [
+            OffsetRule(beyond, uses_own=uses_own, curve=curve, spares_several=rarity.spares_several)
+            for beyond in beyonds
+        ]
     return [
-        OffsetRule(beyond, uses_own=uses_own, degree=degree)
+        OffsetRule(beyond, uses_own=uses_own, degree=degree, spares_several=rarity.spares_several)
         for degree, most in DEGREES.items()
         for beyond in beyonds
         if beyond <= most
     ]
 
 
-def _on_block(
-    space: Space,
-    predictor: Predictor,
-    vectors: np.ndarray,
-    is_known: KnownMask,
-    rarity: np.ndarray,
-    block: Fold,
-    rules: list[OffsetRule],
-) -> dict[Any, RowScores]:
-    """Return scores of the hidden block without an offset (`None`) and with each rule."""
-    given = KnownRows(vectors, block.is_seen)
-    known, centre = vectors[is_known], given.known.mean(axis=0)
-    plain = predictor.predict(space, given, places=block.places, tol=1e-4).vectors
-    scores: dict[Any, RowScores] = {None: score_rows(plain, block.truth, known, centre)}
-    rests: dict[int, np.ndarray] = {}
-    for rule in rules:
-        offsets = hidden_offsets(rule, rarity, given, block)
-        if rule.degree not in rests:
-            rest = KnownRows(without(vectors, block.is_seen, offsets), block.is_seen)
-            found = predictor.predict(space, rest, places=block.places, tol=1e-4)
-            rests[rule.degree] = found.vectors
-        moved = rests[rule.degree] + offsets.unknown[block.places]
-        scores[rule] = score_rows(moved, block.truth, known, centre)
-    return scores
+class _Trial:
+    """The rarest known rows, hidden as a block and imputed with and without offsets."""
+
+    def __init__(
+        self,
+        space: Space,
+        predictor: Predictor,
+        vectors: np.ndarray,
+        is_known: KnownMask,
+        rarity: np.ndarray,
+        block: Fold,
+        words: np.ndarray | None,
+    ) -> None:
+        self.space = space
+        self.predictor = predictor
+        self.vectors = vectors
+        self.rarity = rarity
+        self.block = block
+        self.given = KnownRows(vectors, block.is_seen)
+        self.judge = Judge(vectors[is_known], self.given.known.mean(axis=0), words)
+        self._steps: dict[int, np.ndarray] = {}
+
+    def plain(self) -> RowScores:
+        """Return the scores without an offset."""
+        found = self.predictor.predict(self.space, self.given, places=self.block.places, tol=1e-4)
+        return self.judge.scored(found.vectors, self.block.truth)
+
+    def scored(self, rule: OffsetRule) -> RowScores:
+        """Return the scores with an offset, the steps beside it stretched as they will be."""
+        start, steps = self._parts(rule)
+        return self.judge.scored(start + self.stretch(rule) * steps, self.block.truth)
+
+    def alone(self, rule: OffsetRule) -> RowScores:
+        """Return the scores if every row gets its offset and nothing else."""
+        start, _ = self._parts(rule)
+        return self.judge.scored(start, self.block.truth)
+
+    def stretch(self, rule: OffsetRule) -> float:
+        """Return how much longer steps beside the offset must be."""
+        return stretch_of(*self._parts(rule), self.vectors[self.block.hidden])
+
+    def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the rows start, offset included, and their steps from there."""
+        offsets = hidden_offsets(rule, self.rarity, self.given, self.block)
+        rest = KnownRows(without(self.vectors, self.block.is_seen, offsets), self.block.is_seen)
+        centre = rest.known.mean(axis=0)
+        if rule.degree not in self._steps:
+            found = self.predictor.predict(self.space, rest, places=self.block.places, tol=1e-4)
+            self._steps[rule.degree] = found.vectors - centre
+        return centre + offsets.unknown[self.block.places], self._steps[rule.degree]
 
 
-def hidden_offsets(rule: OffsetRule, rarity: np.ndarray, given: KnownRows, fold: Fold) -> Offsets:
+def hidden_offsets(
+    rule: OffsetRule, rarity: np.ndarray, given: KnownRows, fold: Fold, *, as_rare: bool = True
+) -> Offsets:
     """Return the offsets when a fold is hidden: its rows' own rarities count only with counts."""
+    spared = None
     if not rule.uses_own:
         rarity = rarity.copy()
         rarity[fold.hidden] = np.nan
-    return rule.offsets(rarity, given)
+        if not as_rare:
+            spared = ~fold.is_seen
+    return rule.offsets(rarity, given, spared)
 
 
 def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> np.ndarray:
@@ -328,9 +417,9 @@ def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> np.nda
 
 
 def is_clearly_better(one: RowScores, other: RowScores) -> bool:
-    """Tell whether cosine or rank gains by more than noise, and neither loses by more."""
+    """Tell whether cosine or rank gains by more than noise, and nothing loses by more."""
     gains = []
-    for measure in ("centred_cosine", "mrr"):
+    for measure in ("centred_cosine", "mrr", "agreement"):
         gap = one.of(measure) - other.of(measure)
         error = float(gap.std()) / np.sqrt(gap.size) or 1e-300
         gains.append(float(gap.mean()) / error)

@@ -212,6 +212,7 @@ def evaluate_rows(
     n_folds: int = 5,
     hide: str = "random",
     rarity: Rarity | None = None,
+    words: np.ndarray | None = None,
     goal: str = "balanced",
     candidates: str = "all",
     seed: int = 0,
@@ -237,6 +238,7 @@ def evaluate_rows(
     known = embedding[is_known]
     folds = _folds(is_known, n_folds, hide, rarity, seed)
     options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
+    options["words"] = words
     parts: dict[str, list[RowScores]] = {}
     tuned: dict[str, list[Predictor]] = {}
     labels: dict[str, str] = {}
@@ -311,10 +313,14 @@ def _auto(
             values[fold.hidden] = np.nan
         own = replace(rarity, values=values)
     decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
-    if decision.rule is None or own is None:
-        found = decision.predictor.predict(space, given, places=fold.places, tol=HIDDEN_TOL)
-        return decision, found.vectors
-    offsets = decision.rule.offsets(own.values, given)
-    rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    found = decision.predictor.predict(space, rest, places=fold.places, tol=HIDDEN_TOL).vectors
-    return decision, found + offsets.unknown[fold.places]
+    offsets, rest = None, given
+    if decision.rule is not None and own is not None:
+        offsets = decision.rule.offsets(own.values, given, own.spared)
+        rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
+    prediction = decision.predictor.predict(space, rest, places=fold.places, tol=HIDDEN_TOL)
+    if offsets is not None:
+        offsets = offsets.completed(prediction.composition.mix, fold.places)
+    found, centre = prediction.vectors, rest.known.mean(axis=0)
+    factors = decision.stretch.factors(offsets, rest.unknown.size)[fold.places][:, None]
+    vectors = centre + factors * (found - centre)
+    return decision, vectors if offsets is None else vectors + offsets.unknown[fold.places]

@@ -69,10 +69,13 @@ def hidden_folds(
         yield fold
 
 
-def rarest_block(is_known: KnownMask, rarity: np.ndarray, *, share: float) -> Fold:
+def rarest_block(
+    is_known: KnownMask, rarity: np.ndarray, *, share: float, among: KnownMask | None = None
+) -> Fold:
     """Return a fold that hides a share of the known rows, the rarest ones, as one block.
 
     `rarity` has a value for each row, larger for rarer ones; of equals the later row is hidden.
+    With `among`, rows are hidden among these known ones alone.
 
     Examples
     --------
@@ -81,9 +84,10 @@ def rarest_block(is_known: KnownMask, rarity: np.ndarray, *, share: float) -> Fo
     array([0])
     """
     known = np.flatnonzero(is_known)
-    order = np.argsort(rarity[known], kind="stable")
-    n_hidden = max(1, round(share * known.size))
-    return _fold(is_known, np.sort(order[known.size - n_hidden :]))
+    places = np.arange(known.size) if among is None else np.flatnonzero(among[known])
+    order = places[np.argsort(rarity[known[places]], kind="stable")]
+    n_hidden = max(1, round(share * places.size))
+    return _fold(is_known, np.sort(order[places.size - n_hidden :]))
 
 
 def _fold(is_known: KnownMask, truth: np.ndarray) -> Fold:

@@ -6,23 +6,25 @@ is nearer to what unknown entities are. The one that speaks for them teaches the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
+from vecfill.inputs.rarity import has_several_words
 from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
-from vecfill.model.offset import OffsetRule
 from vecfill.trust.choice import FEWEST_KNOWN
 from vecfill.trust.confidence import (
     ENOUGH_HIDDEN,
     Confidence,
+    Kinds,
     excess_of,
     expected_of,
     learn_confidence,
+    put_together,
     suspicious_rows,
 )
 from vecfill.trust.decision import BLOCK, CLEAR, Decision, has_own
@@ -52,27 +54,66 @@ class Suspicion:
 
 
 @dataclass(frozen=True, eq=False)
-class Teachers:
-    """The hidden rows from which confidence is learnt, for entities that come later."""
+class Teacher:
+    """Hidden rows from which the confidence of some unknown rows is learnt."""
 
     told: Hidden
-    level: float
+    kinds: tuple[tuple[str | None, ...], ...]
+    """For each way of sorting, the kind of each hidden row; names come first."""
     proof: str
-    other: Hidden | None
+    other: Hidden | None = None
     """Hidden rows of the other proof, whose bounds are not exceeded either."""
-    strata: tuple[Stratum, ...]
-    kinds: tuple[str, ...]
-    """The kind of each hidden row."""
 
-    def confidence(self, seen: np.ndarray, names: Sequence[str]) -> Confidence | None:
-        """Return the confidence of rows of which some signals are seen."""
-        confidence = learn_confidence(self.told, seen, level=self.level, proof=self.proof)
-        if confidence is None:
-            return None
-        if self.other is not None:
-            confidence = confidence.lowered_to(learn_confidence(self.other, seen, level=self.level))
-        of_hidden = np.array(self.kinds, dtype=object)
-        return _cautious_by_kind(confidence, kinds_of(names), of_hidden, self.strata)
+    def confidence(self, seen: np.ndarray, kinds: Kinds, level: float) -> Confidence | None:
+        """Return the confidence of rows of which signals and kinds are seen.
+
+        Kinds may be told in the first ways of sorting only.
+        """
+        of_hidden = [np.array(labels, dtype=object) for labels in self.kinds[: len(kinds)]]
+        confidence = learn_confidence(
+            self.told,
+            seen,
+            level=level,
+            proof=self.proof,
+            of_hidden=of_hidden,
+            of_unknown=kinds,
+        )
+        if confidence is None or self.other is None:
+            return confidence
+        return confidence.lowered_to(learn_confidence(self.other, seen, level=level))
+
+
+@dataclass(frozen=True, eq=False)
+class Teachers:
+    """What teaches confidence, for the rows of the fit and for entities that come later."""
+
+    rare: Teacher | None
+    """For rows that may be unknown because they are rare; ``None``: as for the others."""
+    plain: Teacher
+    level: float
+    spares_several: bool = False
+    """Whether names of several words are unknown for another reason than rarity."""
+
+    def of_names(self, seen: np.ndarray, names: Sequence[str]) -> Confidence | None:
+        """Return the confidence of entities that came later, of which only names are known."""
+        may_be_rare = np.ones(len(names), np.bool_)
+        if self.spares_several:
+            may_be_rare = ~has_several_words(names)
+        return self.confidence(seen, [kinds_of(names)], may_be_rare)
+
+    def confidence(
+        self, seen: np.ndarray, kinds: Kinds, may_be_rare: np.ndarray
+    ) -> Confidence | None:
+        """Return the confidence of rows of which signals and kinds are seen."""
+        if self.rare is None:
+            return self.plain.confidence(seen, kinds, self.level)
+        if may_be_rare.all():
+            return self.rare.confidence(seen, kinds, self.level)
+        parts = [
+            (rows, teacher.confidence(seen[rows], [each[rows] for each in kinds], self.level))
+            for rows, teacher in ((may_be_rare, self.rare), (~may_be_rare, self.plain))
+        ]
+        return put_together(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,62 +157,121 @@ def prove(
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
     # Neither needs the other, and each has steps that are work for one thread only.
     steps: list[Callable[[], Any]] = [
-        lambda: _hidden(model, alignment, _for_random(decision.rule), folds),
+        lambda: _hidden(model, alignment, decision, folds, as_rare=False),
         lambda: _seen(model),
     ]
     of_random, seen = parallel_map(lambda step: step(), steps, n_jobs=model.space.n_beside)
     hidden: dict[str, Hidden] = {"random": of_random}
-    if decision.proof == "rarest" or not decision.is_sure:
-        assert alignment.rarity is not None
-        rarity = alignment.rarity.values
-        block = rarest_block(is_known, rarity, share=BLOCK)
-        region = _region(model, decision, rarity, block)
-        on_block = _hidden(model, alignment, decision.rule, [block], region)
-        hidden["rarest"] = replace(on_block, excess=excess_of(on_block, seen))
-    speaks = decision.proof
-    if (
-        speaks == "rarest"
-        and decision.rule is None
-        and not differs(hidden["rarest"], hidden["random"])
-    ):
-        # Rare rows are like any others here, and more of those were hidden.
-        speaks = "random"
-    told = hidden[speaks]
-    confidence = learn_confidence(told, seen, level=level, proof=speaks)
-    other: Hidden | None = None
-    if confidence is not None and not decision.is_sure:
-        other = hidden["random" if speaks == "rarest" else "rarest"]
-        if decision.rule is not None and speaks == "rarest":
-            # What if the unknown rows are not rare after all, and are imputed as if they were?
-            other = _hidden(model, alignment, decision.rule, folds)
-        confidence = confidence.lowered_to(learn_confidence(other, seen, level=level))
-    strata: tuple[Stratum, ...] = ()
-    teachers: Teachers | None = None
-    if confidence is not None:
-        by_name = kinds_of(alignment.domain.entities)
-        is_covered = confidence.is_covered
-        by_rarity: list[np.ndarray] = []
-        if alignment.rarity is not None and has_own(alignment.rarity.values, is_known):
-            by_rarity = kinds_by_count(alignment.rarity.values, told.rows)
-        for kinds in (by_name, *by_rarity, *kinds_by_source(model)):
-            found = strata_of(kinds, is_known, told, is_covered)
-            confidence = _cautious_by_kind(confidence, kinds[~is_known], kinds[told.rows], found)
-            strata += found
-        names_told = tuple(by_name[told.rows].tolist())
-        teachers = Teachers(told, level, speaks, other, strata, names_told)
+    may_be_rare = _may_be_rare(alignment, decision)
+    if may_be_rare.any() and (decision.proof == "rarest" or not decision.is_sure):
+        hidden["rarest"] = _hidden_block(model, alignment, decision, seen[may_be_rare])
+    rarest_speaks = decision.proof == "rarest" and may_be_rare.any()
+    if rarest_speaks and decision.rule is None:
+        # Rare rows may be like any others here, and more of those were hidden.
+        rarest_speaks = differs(hidden["rarest"], hidden["random"])
+    kinds = _kinds(model, alignment, hidden["rarest" if rarest_speaks else "random"])
+    spares_several = alignment.rarity is not None and alignment.rarity.spares_several
+    plain = _teacher("random", hidden["random"], kinds)
+    teachers = Teachers(None, plain, level, spares_several)
+    if rarest_speaks:
+        other = None
+        if not decision.is_sure:
+            # What if the rows are not rare after all, and are imputed as if they were?
+            is_moved = decision.rule is not None
+            other = (
+                _hidden(model, alignment, decision, folds, as_rare=True)
+                if is_moved
+                else hidden["random"]
+            )
+        rare = replace(_teacher("rarest", hidden["rarest"], kinds), other=other)
+        teachers = replace(teachers, rare=rare)
+    elif "rarest" in hidden:
+        # They may be rare, so bounds are no higher than rare rows allow.
+        rare = replace(teachers.plain, other=hidden["rarest"])
+        teachers = replace(teachers, rare=rare)
+    of_unknown = [labels[~is_known] for labels in kinds]
+    confidence = teachers.confidence(seen, of_unknown, may_be_rare)
+    is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
+    speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
         speaks=speaks,
-        scores={name: each.scores for name, each in hidden.items()},
+        scores={name: rows.scores for name, rows in hidden.items()},
         confidence=confidence,
-        strata=strata,
+        strata=_strata(alignment, teachers, kinds, may_be_rare, hidden),
         suspicious=_suspicions(alignment, hidden["random"]),
-        teachers=teachers,
+        teachers=None if confidence is None else teachers,
     )
+
+
+def _may_be_rare(alignment: Alignment, decision: Decision) -> np.ndarray:
+    """Return which unknown rows are treated as rare ones."""
+    n_unknown = int((~alignment.is_known).sum())
+    if alignment.rarity is None or decision.odds_of_rare is None:
+        return np.zeros(n_unknown, np.bool_)
+    return alignment.rarity.may_be_rare(~alignment.is_known)[~alignment.is_known]
+
+
+def _hidden_block(
+    model: Model, alignment: Alignment, decision: Decision, seen: np.ndarray
+) -> Hidden:
+    """Return the rarest known rows, hidden as a block and imputed as rare rows are.
+
+    `seen` are the signals of the unknown rows that are treated so.
+    """
+    assert alignment.rarity is not None
+    rarity = alignment.rarity
+    among = rarity.may_be_rare(alignment.is_known)
+    block = rarest_block(alignment.is_known, rarity.values, share=BLOCK, among=among)
+    region = _region(model, decision, rarity.values, block)
+    on_block = _hidden(model, alignment, decision, [block], as_rare=True, region=region)
+    return replace(on_block, excess=excess_of(on_block, seen))
+
+
+def _kinds(model: Model, alignment: Alignment, hidden: Hidden) -> list[np.ndarray]:
+    """Return the ways in which rows are sorted into kinds, a label of each row."""
+    by_count: list[np.ndarray] = []
+    if alignment.rarity is not None and has_own(alignment.rarity.values, alignment.is_known):
+        by_count = kinds_by_count(alignment.rarity.values, hidden.rows)
+    names = kinds_of(alignment.domain.entities)
+    return [names, *by_count, *kinds_by_source(model)]
+
+
+def _teacher(proof: str, hidden: Hidden, kinds: Sequence[np.ndarray]) -> Teacher:
+    return Teacher(hidden, tuple(tuple(labels[hidden.rows].tolist()) for labels in kinds), proof)
+
+
+def _strata(
+    alignment: Alignment,
+    teachers: Teachers,
+    kinds: Sequence[np.ndarray],
+    may_be_rare: np.ndarray,
+    hidden: Mapping[str, Hidden],
+) -> tuple[Stratum, ...]:
+    """Return what is proved about each kind, by the hidden rows that speak for it."""
+    is_known, strata = alignment.is_known, []
+    nothing = [np.empty(0, dtype=object) for _ in kinds]
+    no_signals = np.empty((0, hidden["random"].signals.shape[1]))
+    by_teacher = [(teachers.plain, ~may_be_rare if teachers.rare else np.ones_like(may_be_rare))]
+    if teachers.rare is not None:
+        by_teacher.append((teachers.rare, may_be_rare))
+    learnt = [
+        (teacher.told, rows, teacher.confidence(no_signals, nothing, teachers.level))
+        for teacher, rows in by_teacher
+        if rows.any() or len(by_teacher) == 1
+    ]
+    for labels in kinds:
+        for told, rows, confidence in learnt:
+            if confidence is not None:
+                here = labels.copy()
+                here[np.flatnonzero(~is_known)[~rows]] = None
+                found = strata_of(here, is_known, told, confidence.is_covered)
+                strata += [each for each in found if each.n_unknown or len(learnt) == 1]
+    return tuple(strata)
 
 
 def _seen(model: Model) -> np.ndarray:
     """Return the signals of a model's unknown rows."""
-    rest = model.without_offsets()
+    rest = model.as_predicted()
     if not rest.unknown.size:
         return np.empty((0, len(SIGNALS)))
     return signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
@@ -182,19 +282,14 @@ def differs(one: Hidden, other: Hidden) -> bool:
 
     Examples
     --------
-    >>> ones, half = RowScores(*[np.ones(40)] * 5), RowScores(*[np.linspace(0, 1, 40)] * 5)
-    >>> sure, mixed = (Hidden(None, None, None, each) for each in (ones, half))
+    >>> ones, half = RowScores(*[np.ones(40)] * 8), RowScores(*[np.linspace(0, 1, 40)] * 8)
+    >>> sure, mixed = (Hidden(None, None, None, each, None) for each in (ones, half))
     >>> differs(sure, mixed), differs(mixed, mixed)
     (True, False)
     """
     left, right = one.scores.centred_cosine, other.scores.centred_cosine
     error = np.sqrt(left.var() / left.size + right.var() / right.size)
     return bool(abs(left.mean() - right.mean()) > CLEAR * error)
-
-
-def _for_random(rule: OffsetRule | None) -> OffsetRule | None:
-    """Return the rule for rows hidden at random: an assumed rarity is not theirs."""
-    return rule if rule is not None and rule.uses_own else None
 
 
 def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
@@ -207,20 +302,26 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
     rule, offsets = decision.rule, model.offsets
     if rule is None or rule.curve is None or offsets is None:
         return None
-    rest = model.embedding[model.rows.unknown] - offsets.unknown
+    if not offsets.is_rare.any():
+        return None
+    plain = model.as_predicted()
+    middle = plain.known.mean(axis=0, dtype=np.float64)
+    is_rare = offsets.is_rare
+    steps = decision.stretch.rare * (plain.embedding[plain.unknown][is_rare] - middle)
     low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
     if rule.uses_own:
         hidden, unknown = (
-            np.quantile(each, QUANTILES) for each in (rarity[block.hidden], offsets.assumed)
+            np.quantile(each, QUANTILES)
+            for each in (rarity[block.hidden], offsets.assumed[is_rare])
         )
     else:
         last = max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))
         hidden, unknown = np.array([low, high]), np.array([high, last])
     return Region(
         curve=rule.curve,
-        centre=model.known.mean(axis=0, dtype=np.float64),
-        offset=None if rule.uses_own else offsets.unknown[0],
-        length=float(np.sqrt((rest**2).sum(axis=1).mean())),
+        middle=middle,
+        offset=None if rule.uses_own else offsets.unknown[is_rare][0],
+        length=float(np.sqrt((steps**2).sum(axis=1).mean())),
         hidden=hidden,
         unknown=unknown,
     )
@@ -229,52 +330,29 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
 def _hidden(
     model: Model,
     alignment: Alignment,
-    rule: OffsetRule | None,
+    decision: Decision,
     folds: Sequence[Fold],
+    *,
+    as_rare: bool,
     region: Region | None = None,
 ) -> Hidden:
+    """Return hidden rows imputed as the unknown ones are, rare ones or the others."""
     rarity = None if alignment.rarity is None else alignment.rarity.values
     vectors, known = alignment.embedding, alignment.embedding[alignment.is_known]
+    rule = decision.rule
+    has_offset = rule is not None and (as_rare or rule.uses_own)
     return hide_and_impute(
-        model.space, vectors, known, model.predictor, folds, rule=rule, rarity=rarity, region=region
+        model.space,
+        vectors,
+        known,
+        model.predictor,
+        folds,
+        rule=rule,
+        as_rare=as_rare,
+        rarity=rarity,
+        region=region,
+        factor=decision.stretch.rare if has_offset else decision.stretch.plain,
     )
-
-
-def _cautious_by_kind(
-    confidence: Confidence,
-    of_unknown: np.ndarray,
-    of_hidden: np.ndarray,
-    strata: Sequence[Stratum],
-) -> Confidence:
-    """Return bounds that are cautious for kinds about which too little is proved.
-
-    A kind that is not proved gets the bound of all hidden rows. One whose bounds held too rarely
-    gets that of its own. `of_unknown` and `of_hidden` are the kinds of rows.
-    """
-    unproved = [each.name for each in strata if not each.is_proved]
-    failed = [each.name for each in strata if each.falls_short_of(confidence.level)]
-    confidence = cautious(confidence, np.isin(of_unknown, unproved))
-    for kind in failed:
-        own = confidence.actual[of_hidden == kind]
-        confidence = cautious(confidence, of_unknown == kind, own)
-    return confidence
-
-
-def cautious(
-    confidence: Confidence, is_unproved: np.ndarray, reached: np.ndarray | None = None
-) -> Confidence:
-    """Return bounds that no signal raises, for rows of a kind about which nothing is proved.
-
-    Their bound is at most what a share `level` of hidden rows reached, whatever was seen: of all
-    of them, or of those whose centred cosines are given as `reached`.
-    """
-    if not is_unproved.any():
-        return confidence
-    reached = np.sort(confidence.actual if reached is None else reached)
-    place = max(0, int(np.floor((1.0 - confidence.level) * (reached.size + 1))) - 1)
-    floor = float(reached[place])
-    bound = np.where(is_unproved, np.minimum(confidence.lower_bound, floor), confidence.lower_bound)
-    return replace(confidence, lower_bound=bound)
 
 
 def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill.inputs.describing import NAMES
+from vecfill.inputs.describing import NAMES, PARTS
 from vecfill.inputs.siblings import SEVERAL_WORDS
 from vecfill.model.fitted import Model
 from vecfill.model.predictors.fused import Fused
@@ -22,6 +22,8 @@ def kinds_by_source(model: Model) -> list[np.ndarray]:
     if not (isinstance(space, SourcesSpace) and isinstance(predictor, Fused)):
         return []
     kept = [place for place, each in enumerate(predictor.members) if each is not None]
+    # Which names have parts, their own kinds say.
+    kept = [place for place in kept if space.names[place] != PARTS]
     presence = space.of_variants(predictor.variants).presence[:, kept]
     names = [space.names[place] for place in kept]
     found = [_presence_kinds(presence, names)] if (presence != presence[0]).any() else []

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from vecfill._english import count, percent
+from vecfill.inputs.rarity import has_several_words
+from vecfill.inputs.siblings import SEVERAL_WORDS
+from vecfill.trust.confidence import FEWEST_PROVED
 from vecfill.trust.hidden import Hidden
-
-FEWEST_PROVED = 30
-"""Hidden rows of a kind below which its score proves nothing."""
 
 FEWEST_DIGITS = 100
 """Count from which on it is told without decimals."""
@@ -28,7 +28,7 @@ class Stratum:
     n_hidden: int
     """Known rows of this kind that were hidden."""
     centred_cosine: float | None
-    """Their mean, ``None`` if none was hidden."""
+    """Their mean, net of the constant as confidence is; ``None`` if none was hidden."""
     hits_at_10: float | None
     coverage: float | None
     """Share of them whose centred cosine was at least its bound."""
@@ -78,13 +78,13 @@ def kind_of_name(name: str) -> str:
     >>> kind_of_name("Paris"), kind_of_name("Fort_Worth")
     ('names of one word', 'names of several words')
     """
-    several = len(name.replace("_", " ").split()) > 1
-    return "names of several words" if several else "names of one word"
+    return str(kinds_of([name])[0])
 
 
 def kinds_of(names: Sequence[str]) -> np.ndarray:
     """Return the kind of each name."""
-    return np.array([kind_of_name(name) for name in names], dtype=object)
+    several = has_several_words(names)
+    return np.where(several, SEVERAL_WORDS, "names of one word").astype(object)
 
 
 def kinds_by_count(rarity: np.ndarray, hidden: np.ndarray) -> list[np.ndarray]:
@@ -132,7 +132,7 @@ def strata_of(
                 int((is_kind & ~is_known).sum()),
                 int((is_kind & is_known).sum()),
                 int(rows.size),
-                None if scores is None else scores["centred_cosine"],
+                None if scores is None else float(hidden.net[rows].mean()),
                 None if scores is None else scores["hits_at_10"],
                 None if scores is None else float(is_covered[rows].mean()),
             )

@@ -17,8 +17,18 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.predictors.base import Hiding
 from vecfill.model.space import Space
+from vecfill.model.stretch import stretch_of
 from vecfill.trust.folds import Fold
-from vecfill.trust.scores import GOALS, Judge, RowScores, joined, total_score
+from vecfill.trust.scores import (
+    DECIDING,
+    GOALS,
+    LEAST_COSINE,
+    Judge,
+    RowScores,
+    has_collapsed,
+    joined,
+    total_score,
+)
 from vecfill.trust.stacking import stacked
 
 CHOICE_TOL = 1e-4
@@ -49,7 +59,10 @@ class Found(NamedTuple):
 
 
 class Trials:
-    """Hidden rows predicted by many predictors, fold by fold, each thing computed once."""
+    """Hidden rows predicted by many predictors, fold by fold, each thing computed once.
+
+    `words` are vectors of other words of the file, among which the truth is ranked as well.
+    """
 
     def __init__(
         self,
@@ -58,6 +71,7 @@ class Trials:
         is_known: KnownMask,
         folds: list[Fold],
         goal: str,
+        words: np.ndarray | None = None,
     ) -> None:
         self.space = space
         self.goal = goal
@@ -67,7 +81,7 @@ class Trials:
         self.pools = [pool_of(fold.truth, len(self.known)) for fold in folds]
         self.centres = [given.known.mean(axis=0) for given in self.given]
         ranked = zip(self.pools, self.centres, strict=True)
-        self.judges = [Judge(self.known[pool], centre) for pool, centre in ranked]
+        self.judges = [Judge(self.known[pool], centre, words) for pool, centre in ranked]
         self.scores: dict[Any, RowScores] = {}
         self.dropped: list[Any] = []
         self.directions: dict[Any, np.ndarray] = {}
@@ -168,6 +182,15 @@ class Trials:
         pairs = zip(self.folds, self.centres, strict=True)
         return np.vstack([unit(self.known[fold.truth] - centre) for fold, centre in pairs])
 
+    def stretch(self, predictor: Any) -> float:
+        """Return how much longer a predictor's steps must be for hidden rows to be spread."""
+        pairs = list(zip(self.folds, self.centres, strict=True))
+        starts = np.vstack(
+            [np.repeat(mean[None], fold.hidden.size, axis=0) for fold, mean in pairs]
+        )
+        truth = np.vstack([self.known[fold.truth] for fold in self.folds])
+        return stretch_of(starts, self.steps[predictor], truth)
+
     def best(self, kind: type[Predictor] = Predictor) -> Any:
         """Return the predictor, of a kind, that does best on all hidden rows."""
         tried = [each for each in self.scores if isinstance(each, kind)]
@@ -200,21 +223,33 @@ def clearly_loses(one: RowScores, other: RowScores, goal: str) -> bool:
 
 
 def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balanced") -> np.ndarray:
-    """Return how well each predictor does on some rows: the sum of standardised measures.
+    """Return how well each predictor does on some rows; the largest number is the best.
 
-    A predictor whose ranks are worse than the best one's by more than chance is out, however good
-    its cosines: a vector that cannot be told from others is of no use. Not so if cosines are all
-    that is wanted.
+    The default goal, ``"balanced"``, follows what people see:
+
+    1. Predictors whose vectors crowd together or share their nearest words are out.
+    2. So are those whose centred cosine is more than 5 % below the best one.
+    3. Of the others, the best is the one with the highest sum of reciprocal rank, hits at 10,
+       agreement of neighbors and centred cosine, each relative to the mean of all.
+
+    ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
+    ``"cosine"`` compares centred cosines alone.
     """
     total = np.zeros(len(scores))
-    for measure in GOALS[goal]:
-        means = np.array([score.of(measure)[rows].mean() for score in scores])
-        spread = means.std()
-        if spread > 0:
-            total += (means - means.mean()) / spread
-    if goal == "cosine":
-        return total
-    ranks = np.array([score.reciprocal_rank[rows] for score in scores])
-    short = ranks[ranks.mean(axis=1).argmax()] - ranks
-    total[short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)] = -np.inf
+    for measure in DECIDING[goal]:
+        means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
+        total += means / max(float(np.abs(means).mean()), 1e-9)
+    is_out = np.zeros(len(scores), np.bool_)
+    if goal == "rank":
+        ranks = np.array([score.reciprocal_rank[rows] for score in scores])
+        short = ranks[ranks.mean(axis=1).argmax()] - ranks
+        is_out = short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
+    if goal == "balanced":
+        cosines = np.array([float(score.centred_cosine[rows].mean()) for score in scores])
+        best = float(cosines.max())
+        is_out = cosines < best - (1.0 - LEAST_COSINE) * abs(best)
+    has_fallen = np.array([has_collapsed(score, rows) for score in scores])
+    if not (has_fallen | is_out).all():
+        is_out |= has_fallen
+    total[is_out] = -np.inf
     return total

@@ -6,7 +6,7 @@ words, for example. So hidden rows of a kind that is frequent among the unknown 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -18,12 +18,26 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Pattern
 from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.stretch import stretch_of
+from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import Fold, dealt_out
-from vecfill.trust.scores import RowScores, score_rows
+from vecfill.trust.scores import Judge, RowScores
 from vecfill.trust.trials import CHOICE_TOL
 
 FEWEST_IN_PATTERN = 30
 """Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
+
+MOST_RAISED = 5.0
+"""How much more often than once a hidden row of a rare kind may count. On cities, 64 names of
+several words stand for 60 % of the unknown: uncapped, their chance decides for all."""
+
+PRIOR_ROWS = 300
+"""Rows that those of other kinds count as beside the rows of a pattern. On cities, the 63 known
+names of several words alone would divide the weight of the table by three; with 100 to 400 rows
+from the others, ranks of those names are the same."""
+
+GUESS_ROWS = 100
+"""Rows' worth of belief that a guess counts as it is."""
 
 SHRINK = 1e-3
 """Added to the diagonal of the normal equations, as a share of it."""
@@ -48,12 +62,24 @@ class OutOfFold:
     importance: np.ndarray
     """(n_hidden,) how much each hidden row counts, 1 on average: more if it is of a kind that is
     more frequent among the unknown rows."""
+    importance_of: Mapping[Pattern, np.ndarray]
+    """The same for the unknown rows that some sources describe."""
+    centre: np.ndarray
+    """Mean of the hidden rows."""
+    is_guess: np.ndarray
+    """(n_sources,) whose rows are guesses that were learnt on other words."""
+    words: np.ndarray | None = None
+    """Other words of the file, from the same mean, among which the truth is ranked as well."""
+    lead: int | None = None
+    """The source that tells rows apart best, if the others are to count less beside it."""
+    focus: float = 1.0
+    """By what the weights of the sources beside it are multiplied, those of guesses not."""
 
     def weights(self, pattern: Pattern, kept: Sequence[int], rows: np.ndarray) -> np.ndarray:
         """Return non-negative weights of all sources for a pattern, learnt on some hidden rows.
 
         Only rows that have at least the sources of the pattern can teach. Where these are too few,
-        the source that most rows lack is left out.
+        the source that most rows lack is left out; if its rows are guesses, it counts as it is.
         """
         used = [place for place in kept if pattern[place]]
         teachers, fewest = rows, min(FEWEST_IN_PATTERN, rows.size // 3 + 1)
@@ -62,15 +88,52 @@ class OutOfFold:
             if teachers.size >= fewest:
                 break
             used.remove(min(used, key=lambda place: self.is_present[rows, place].sum()))
-        found = np.zeros(len(pattern))
+        weights = np.zeros(len(pattern))
         if len(used) == 1:
-            found[used] = 1.0
+            weights[used] = 1.0
         elif used:
-            scale = np.sqrt(self.importance[teachers])[:, None]
-            found[used] = _non_negative(
-                self.predicted[used][:, teachers] * scale, self.truth[teachers] * scale
-            )
-        return found
+            weights[used] = _non_negative(*self._lesson(pattern, used, teachers, rows))
+        for place in kept:
+            if pattern[place] and place not in used and self.is_guess[place]:
+                weights[place] = 1.0
+        if self.lead is not None and weights[self.lead] > 0:
+            is_beside = ~self.is_guess & (np.arange(len(weights)) != self.lead)
+            weights[is_beside] *= self.focus
+        return weights
+
+    def _lesson(
+        self, pattern: Pattern, used: Sequence[int], teachers: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return predictions by the used sources and the truth that their weights are learnt on.
+
+        Few rows have a guess. So beside it, the other sources are learnt on rows without one too,
+        and the guess is believed to count as it is.
+        """
+        importance = self.importance_of.get(pattern, self.importance)[teachers]
+        importance = importance / max(float(importance.max()), 1e-300)
+        # Rows of other kinds count a little, or the chance of a few would decide.
+        scale = np.sqrt(importance + PRIOR_ROWS / teachers.size)[:, None]
+        predicted = [self.predicted[used][:, teachers] * scale]
+        truth = [self.truth[teachers] * scale]
+        guesses = [at for at, place in enumerate(used) if self.is_guess[place]]
+        if guesses:
+            plain = [place for place in used if not self.is_guess[place]]
+            others = rows[self.is_present[rows][:, plain].all(axis=1)]
+            others = np.setdiff1d(others, teachers)
+            scale = np.sqrt(PRIOR_ROWS / max(others.size, 1))
+            predicted.append(self.predicted[used][:, others] * scale)
+            truth.append(self.truth[others] * scale)
+            scale = np.sqrt(GUESS_ROWS / teachers.size)
+            for at in guesses:
+                alone = np.zeros((len(used), teachers.size, self.truth.shape[1]))
+                alone[at] = self.predicted[used[at]][teachers] * scale
+                predicted.append(alone)
+                truth.append(alone[at])
+        return np.concatenate(predicted, axis=1), np.concatenate(truth)
+
+    def can_be_judged(self, place: int) -> bool:
+        """Tell whether enough hidden rows are described by a source to say whether it helps."""
+        return int(self.is_present[:, place].sum()) >= FEWEST_IN_PATTERN
 
     def fused(self, kept: Sequence[int]) -> np.ndarray:
         """Return hidden rows by the kept sources, each with weights learnt without its group."""
@@ -87,7 +150,11 @@ class OutOfFold:
     def scores(self, kept: Sequence[int]) -> RowScores:
         """Return honest scores of the kept sources."""
         centre = np.zeros(self.truth.shape[1])
-        return score_rows(self.fused(kept), self.place, self.pool, centre)
+        return Judge(self.pool, centre, self.words).scored(self.fused(kept), self.place)
+
+    def stretch(self, kept: Sequence[int]) -> float:
+        """Return how much longer the fused steps must be for hidden rows to be spread."""
+        return stretch_of(self.centre, self.fused(kept), self.truth + self.centre)
 
     def shares(self, weights: np.ndarray) -> np.ndarray:
         """Return the part of each source in the fused rows, under weights of (n_hidden, n_sources).
@@ -120,7 +187,7 @@ def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) 
     for kind in np.unique(kinds[hidden]):
         rows = kinds[hidden] == kind
         share = float((kinds[~is_known] == kind).mean()) / float(rows.mean())
-        found[rows] = share if rows.sum() >= FEWEST_IN_PATTERN else min(share, 1.0)
+        found[rows] = min(share, MOST_RAISED if rows.sum() >= FEWEST_IN_PATTERN else 1.0)
     return found / found.mean() if found.any() else np.ones(hidden.size)
 
 
@@ -153,6 +220,8 @@ def out_of_fold(
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     folds: Sequence[Fold],
+    fewer: FewerDims,
+    words: np.ndarray | None = None,
 ) -> OutOfFold:
     """Return the hidden rows of some folds as every source predicts them.
 
@@ -164,45 +233,62 @@ def out_of_fold(
     group = np.repeat(np.arange(len(folds)), sizes)
     if len(folds) == 1:
         group = dealt_out(hidden.size)
-    predicted = np.zeros((len(space.members), hidden.size, embedding.shape[1]))
+    vectors = fewer.of_known(embedding, is_known)
+    predicted = np.zeros((len(space.members), hidden.size, vectors.shape[1]))
     is_present = space.presence[hidden]
     for number, (member, predictor) in enumerate(zip(space.members, predictors, strict=True)):
         if predictor is None:
             is_present[:, number] = False
             continue
-        found = [_of_fold(member, predictor, embedding, fold) for fold in folds]
+        found = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
         predicted[number] = np.concatenate(found)
         present = is_present[:, number]
         predicted[number, present] -= predicted[number, present].mean(axis=0)
-    centre = embedding[hidden].mean(axis=0)
+    centre = vectors[hidden].mean(axis=0)
     known = np.flatnonzero(is_known)
-    importance = np.ones(hidden.size)
+    importance, importance_of = np.ones(hidden.size), {}
     if space.kinds and not is_known.all():
-        importance = importance_like(np.array(space.kinds), is_known, hidden)
+        kinds = np.array(space.kinds)
+        importance = importance_like(kinds, is_known, hidden)
+        for pattern in np.unique(space.presence[~is_known], axis=0):
+            is_other = is_known | (space.presence != pattern).any(axis=1)
+            importance_of[tuple(pattern.tolist())] = importance_like(kinds, is_other, hidden)
     return OutOfFold(
         predicted,
-        embedding[hidden] - centre,
+        vectors[hidden] - centre,
         is_present,
         group,
-        embedding[known] - centre,
+        vectors[known] - centre,
         np.searchsorted(known, hidden),
         importance,
+        importance_of,
+        centre,
+        np.array([member.is_guess for member in space.members], np.bool_),
+        None if words is None else fewer.along(words) - centre,
     )
 
 
 def _of_fold(
-    member: Member, predictor: Predictor, embedding: EmbeddingVectors, fold: Fold
+    member: Member,
+    predictor: Predictor,
+    vectors: EmbeddingVectors,
+    fold: Fold,
+    fewer: FewerDims,
 ) -> np.ndarray:
     """Return a fold's hidden rows as one source predicts them, from the mean of what it has seen.
 
     Rows that it does not describe are 0.
     """
-    own = member.given(KnownRows(embedding, fold.is_seen))
+    own = member.given(KnownRows(vectors, fold.is_seen))
     place_of = np.full(member.n_all, -1)
     place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
     places = place_of[fold.hidden]
-    found = np.zeros((fold.hidden.size, embedding.shape[1]))
-    if (places >= 0).any() and own.n_known:
+    found = np.zeros((fold.hidden.size, vectors.shape[1]))
+    if member.is_guess:
+        # Guesses are made in all dimensions, whatever is seen.
+        steps = member.space.prepared("as_given")[own.wanted(places[places >= 0])]
+        found[places >= 0] = fewer.along(steps)
+    elif (places >= 0).any() and own.n_known:
         asked = predictor.predict(member.space, own, places=places[places >= 0], tol=CHOICE_TOL)
         found[places >= 0] = asked.vectors - own.known.mean(axis=0)
     return found

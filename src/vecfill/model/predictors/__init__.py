@@ -1,7 +1,8 @@
 """Every way to impute, one file each: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. `kernel_ridge` is the other way that `auto` tries. The rest is what a user could pick
+linear trend. `kernel_ridge` is the other way that `auto` tries. `guessed` takes rows that are
+guesses already. The rest is what a user could pick
 instead: `mean`, `nearest`, `linear` (ridge regression), `matching_pursuit` (mergekit's
 tokensurgeon) and `sparsemax` (FOCUS).
 """
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from vecfill.model.predictors.base import Predictor
+from vecfill.model.predictors.guessed import Guessed
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
 from vecfill.model.predictors.linear import LinearRidge
@@ -35,6 +37,7 @@ RIVALS: Mapping[str, Predictor] = MappingProxyType(
 __all__ = [
     "PAPER",
     "RIVALS",
+    "Guessed",
     "KernelRidge",
     "LatentSemantic",
     "LinearRidge",

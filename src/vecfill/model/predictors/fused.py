@@ -221,7 +221,7 @@ class _Sums:
         self, name: str, own: KnownRows, at: _Positions, weights: np.ndarray, found: Prediction
     ) -> None:
         """Add what one source predicts for the rows that it describes."""
-        centre = own.known.mean(axis=0, dtype=np.float64)
+        centre = own.mean
         moved = weights[:, None] * (found.vectors - centre)
         self.vectors[at.among_wanted] += moved
         self.parts.append(Part(name, at.among_wanted, moved))
@@ -294,6 +294,8 @@ class FusedMix:
             columns = among_known[each.member.rows[each.own.is_known]]
             weight = self.weights[places[here], each.number][:, None]
             own = np.searchsorted(each.at.among_wanted, places[here])
+            if not columns.size:
+                continue
             added = each.mix.shares(own) - 1.0 / columns.size
             found[np.ix_(here, columns)] += weight * added
         return found
@@ -304,6 +306,8 @@ class FusedMix:
         among_known = np.cumsum(self.given.is_known) - 1
         for each in self.members:
             own = values[among_known[each.member.rows[each.own.is_known]]]
+            if not len(own):
+                continue
             weight = self.weights[each.at.among_wanted, each.number][:, None]
             added = each.mix.spread(own, tol=tol) - own.mean(axis=0)
             found[each.at.among_wanted] += weight * added

@@ -54,4 +54,6 @@ class FixedServer(Server):
         mix = found.composition.mix
         extra = mix.spread(self.ground.extra(), tol=0.0)
         values = np.hstack([found.vectors.astype(np.float64), extra])
-        return Served(values, mix.shares, mix.misfit(), mix.straight(), mix.tightness())
+        trend = found.composition.trend
+        own = None if trend is None else trend.at(given.unknown)
+        return Served(values, mix.shares, mix.misfit(), mix.straight(), mix.tightness(), own)

@@ -1,0 +1,50 @@
+"""Rows that say themselves how a vector differs from the mean: no known row has to teach that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from vecfill.method.trend import Trend
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import Composition, FixedMix, Prediction
+from vecfill.model.predictors.base import TOL, Predictor
+from vecfill.model.space import Space
+
+
+@dataclass(frozen=True)
+class Guessed(Predictor):
+    """The mean of the known vectors plus the row itself.
+
+    Its rows are steps in the space of the embedding, such as those that the parts of a name give.
+
+    Examples
+    --------
+    >>> embedding, is_known = np.array([[1.0], [3.0], [np.nan]]), np.array([True, True, False])
+    >>> rows = np.array([[0.0], [0.0], [0.5]])
+    >>> Guessed().predict(Space(rows), KnownRows(embedding, is_known)).vectors
+    array([[2.5]])
+    """
+
+    name: ClassVar[str] = "guessed"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it."""
+        return "as the vocabulary says"
+
+    def predict(
+        self,
+        space: Space,
+        given: KnownRows,
+        *,
+        places: np.ndarray | None = None,
+        tol: float = TOL,  # noqa: ARG002
+    ) -> Prediction:
+        """Return the mean of the known vectors plus the row, for every row that is wanted."""
+        centre, rows = given.mean, space.prepared("as_given")
+        wanted = given.wanted(places)
+        shares = np.full((wanted.size, given.n_known), 1.0 / max(given.n_known, 1))
+        trend = Trend(lambda asked: centre + rows[asked], np.empty((0, given.n_dims)), np.nan)
+        return Prediction(trend.at(wanted), Composition(FixedMix(shares), trend))
