@@ -80,7 +80,7 @@ experiments: $(LAB) ## the paper's experiments in quick sizes (the sizes of the 
 	$(BIN)/python experiments/run.py all --resume $(if $(FULL),,--quick --out experiments/results/quick)
 
 demo: $(CORE) ## the main job on the bundled sample
-	$(BIN)/python -m vecfill.demo build/demo --overwrite
+	$(BIN)/python -m vecfill.jobs.demo build/demo --overwrite
 
 dist: $(DEV) ## wheel and sdist in dist/, and the demo run from the wheel in a clean environment
 	$(PIP) build

@@ -45,7 +45,7 @@ from data import real_rows, synthetic_embedding, synthetic_rows
 from vecfill.distributed.job import impute_dataset
 from vecfill.inputs.alignment import align
 from vecfill.model.predictors import LatentSemantic
-from vecfill.requests import Method, Reading, Trust
+from vecfill.requests import Ask, Reading
 from vecfill.run import impute_aligned
 
 PREDICTOR = LatentSemantic(ridge=0.1)
@@ -222,8 +222,7 @@ def in_memory(rows: np.ndarray, vectors: np.ndarray, known: np.ndarray) -> dict:
         del n_done, n_steps
         at.setdefault(stage, time.process_time() - start)
 
-    how = Method(method=PREDICTOR)
-    result = impute_aligned(alignment, how, Trust(), n_jobs=1, progress=note)
+    result = impute_aligned(alignment, Ask.of(method=PREDICTOR), n_jobs=1, progress=note)
     seconds = time.process_time() - start
     prediction = result.model.prediction
     assert result.confidence is not None

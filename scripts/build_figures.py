@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from vecfill.demo import run_demo
+from vecfill.jobs.demo import run_demo
 from vecfill.views.plots import ACCENT, GREY, Figure
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -35,7 +35,7 @@ def main(wheel: str, folder: str) -> None:
     assert f"-{version}-" in Path(wheel).name, (version, wheel)
     where = run("-c", "import vecfill; print(vecfill.__file__)")
     assert str(place) in where, where
-    print(run("-m", "vecfill.demo", "demo", "--quick", "--overwrite"))
+    print(run("-m", "vecfill.jobs.demo", "demo", "--quick", "--overwrite"))
     page = (place / "demo" / "report.html").read_text(encoding="utf-8")
     assert "class PointMap" in page, "the page lacks its scripts"
     print(f"vecfill {version}: the wheel installs and its demo runs.")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.views.test_report import data_of
 from vecfill import InputError, read_embedding
-from vecfill.demo import EXPLAINED, main, run_demo
+from vecfill.jobs.demo import EXPLAINED, main, run_demo
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import vecfill.run
-import vecfill.table_job
 from tests.exchange.model_folders import INPUT, N_DIMS, stored, word_piece, write_folder
 from tests.exchange.model_folders import write_safetensors as write_weights
 from tests.io.faults import faulty_disk
@@ -73,7 +72,7 @@ def world(tmp_path, capsys, monkeypatch):
     _write_model(made)
     # The disk is what is tested; the same numbers need not be computed a hundred times.
     once = _once(vecfill.run.impute_aligned)
-    for module in (vecfill.run, vecfill.table_job):
+    for module in (vecfill.run,):
         monkeypatch.setattr(module, "impute_aligned", once)
     return made
 

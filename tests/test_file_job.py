@@ -195,7 +195,7 @@ def test_the_same_call_gives_the_same_bytes_at_any_number_of_jobs(world):
 def test_the_public_names_are_loaded_when_asked_for():
     script = (
         "import sys, vecfill as vf; assert 'numpy' not in sys.modules;"
-        "from vecfill.file_job import Enrichment; assert callable(vf.enrich);"
+        "from vecfill.jobs.job import Enrichment; assert callable(vf.enrich);"
         "assert all(hasattr(vf, name) for name in vf.__all__); vf.io.append_rows;"
         "assert not hasattr(vf, 'nonsense'); assert {'impute', 'io'} <= set(dir(vf))"
     )

@@ -336,14 +336,14 @@ def test_vectors_of_an_earlier_run_are_not_learnt_from(tmp_path, result):
 
 
 def test_a_failure_while_writing_leaves_no_file(tmp_path, monkeypatch):
-    from vecfill import provenance
+    from vecfill.jobs import job
 
     write(tmp_path / "items.parquet", items())
 
     def fail(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr(provenance, "as_json", fail)
+    monkeypatch.setattr(job, "as_json", fail)
     with pytest.raises(OSError, match="no space"):
         vf.fill_table(tmp_path / "items.parquet", tmp_path / "out.parquet", **ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["items.parquet"]

@@ -16,8 +16,6 @@ is the whole job on files.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vecfill.file_job import enrich
-
 if TYPE_CHECKING:
     from vecfill.auto_imputer import AutoImputer
     from vecfill.distributed.job import impute_dataset
@@ -50,12 +48,13 @@ if TYPE_CHECKING:
     from vecfill.inputs.sources import edges
     from vecfill.inputs.text import text
     from vecfill.io import read_embedding, write_embedding
+    from vecfill.jobs.enrich import enrich
+    from vecfill.jobs.table import fill_table
     from vecfill.living import LivingModel, load
     from vecfill.model.predictors import LatentSemantic
     from vecfill.progress import ProgressBar
     from vecfill.result import Result
     from vecfill.run import evaluate, impute
-    from vecfill.table_job import fill_table
     from vecfill.views.report import write_report
 
 __version__ = "0.1.0"
@@ -124,12 +123,13 @@ _HOMES = {
     "as_domain": "vecfill.inputs.domain",
     "edges": "vecfill.inputs.sources",
     "add_tokens": "vecfill.exchange.huggingface.adding",
+    "enrich": "vecfill.jobs.enrich",
     "evaluate": "vecfill.run",
     "fill_duckdb": "vecfill.exchange.duckdb",
     "fill_lancedb": "vecfill.exchange.lancedb",
     "fill_postgres": "vecfill.exchange.postgres",
     "fill_qdrant": "vecfill.exchange.qdrant",
-    "fill_table": "vecfill.table_job",
+    "fill_table": "vecfill.jobs.table",
     "impute": "vecfill.run",
     "impute_dataset": "vecfill.distributed.job",
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
@@ -148,7 +148,7 @@ _HOMES = {
 }
 _MODULES = (
     "distributed", "embedding", "errors", "exchange",
-    "imputer", "inputs", "io", "method", "model", "requests",
+    "imputer", "inputs", "io", "jobs", "method", "model", "requests",
     "run", "trust", "views",
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.match_report import Match, MatchReport
 from vecfill.inputs.matrices import features_of_array
 from vecfill.inputs.prepared import Domain
-from vecfill.requests import Method, Trust
+from vecfill.requests import Ask, Method, Trust
 from vecfill.run import impute_aligned, refuse_without_signal
 
 
@@ -115,7 +115,7 @@ class AutoImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         method is chosen for the rows that `transform` will be asked for.
         """
         how = Method(method=self.method, goal=self.goal, force=self.force, seed=self.random_state)
-        trust = Trust(level=self.level)
+        ask = Ask(method=how, trust=Trust(level=self.level))
         rows = _rows(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         n_rows = len(_keys(rows))
@@ -128,7 +128,7 @@ class AutoImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         domain = self._domain(rows, names)
         known = Embedding([names[row] for row in np.flatnonzero(is_known)], embedding[is_known])
         alignment = aligned(domain, known, _own_names(names, is_known))
-        result = impute_aligned(alignment, how, trust, n_jobs=self.n_jobs)
+        result = impute_aligned(alignment, ask, n_jobs=self.n_jobs)
         refuse_without_signal(result.choice, how)
         self.model_ = result.to_model()
         self.embedding_ = result.model.embedding

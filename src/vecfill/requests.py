@@ -1,32 +1,28 @@
 """What a user asks for, option by option: built once, passed whole, recorded whole.
 
 `Reading` says how files, tables and names are read, `Method` how to impute, `Trust` what to say
-about the result. Python functions take their fields as keyword arguments (`takes`) and commands as
-shell options, so an option is described here and nowhere else. This module loads nothing heavy,
-because ``vecfill --help`` needs it.
+about the result, `Replacement` which rows to replace, `Output` what to write besides vectors, and
+`Scale` how to run beyond memory. `Ask` holds all of them. Python functions take their fields as
+keyword arguments (`takes`), and `vecfill.cli.options` makes shell options of them, so an option is
+described here and nowhere else. This module loads nothing heavy, because ``vecfill --help`` needs
+it.
 """
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, cast
 
 from vecfill.errors import OptionError
-from vecfill.options import Described, Request, described, option, takes
 
-__all__ = [
-    "Described",
-    "Method",
-    "Reading",
-    "Replacement",
-    "Request",
-    "Scale",
-    "Trust",
-    "described",
-    "takes",
-]
+Returned = TypeVar("Returned")
+
 
 KINDS = ("features", "embedding", "similarities", "distances", "edges")
 
@@ -43,6 +39,102 @@ DOMAIN_OPTIONS = ("kind", "names", *TABLE_OPTIONS, *TEXT_OPTIONS, *EDGE_OPTIONS)
 NAME_OPTIONS = ("match", "aliases", "exclude", "min_count", "from_rank")
 RARITY_OPTIONS = ("counts",)
 FILE_OPTIONS = ("format", "member")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What an option means and which values it takes."""
+
+    what: str
+    type: type = str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    metavar: str | None = None
+    several: bool = False
+    """Whether it takes a list, and may be repeated in a shell."""
+    in_shell: bool = True
+    panel: str = ""
+    """Heading under which a command's help lists it; by default that of its request."""
+
+
+def option(default: Any, what: str, **details: Any) -> Any:
+    """Return a field of a request with its default, its meaning and the values it takes."""
+    return field(default=default, metadata={"option": Described(what=what, **details)})
+
+
+def described(request: type[Request], name: str) -> Described:
+    """Return what an option of a request means."""
+    return next(each for each in fields(request) if each.name == name).metadata["option"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A group of options; every value is checked when it is built."""
+
+    panel: ClassVar[str] = "Options"
+    """Heading under which a command's help lists them."""
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            checked = _checked(option.name, value, option.metadata["option"])
+            object.__setattr__(self, option.name, checked)
+
+    def asked(self) -> list[str]:
+        """Return the options that differ from their defaults.
+
+        Examples
+        --------
+        >>> from vecfill.requests import Reading
+        >>> Reading(key="name", match="loose").asked()
+        ['key']
+        """
+        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+
+    def refuse_unused(self, used: Collection[str], among: Collection[str], why: str) -> None:
+        """Refuse the options `among` some that were asked for and would not be used.
+
+        Examples
+        --------
+        >>> from vecfill.requests import Reading
+        >>> Reading(key="name").refuse_unused((), ("key",), "an Embedding has its words")
+        Traceback (most recent call last):
+        vecfill.errors.OptionError: key='name' cannot be used here: an Embedding has its words.
+        """
+        for name in self.asked():
+            if name in among and name not in used:
+                raise OptionError(f"{name}={getattr(self, name)!r} cannot be used here: {why}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every option with its value, for manifests."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+
+def _checked(name: str, value: Any, option: Described) -> Any:
+    """Return a value as its option holds it, or refuse it by name."""
+    from vecfill import checks  # noqa: PLC0415
+
+    if value is None:
+        return None
+    if option.several:
+        return (value,) if isinstance(value, str) else tuple(value)
+    if option.type is bool:
+        return checks.true_or_false(value, name)
+    if option.type is int:
+        return checks.whole_number(value, name, low=int(option.low or 0))
+    if option.type is float:
+        low = -float("inf") if option.low is None else option.low
+        return checks.number(value, name, low=low, high=option.high)
+    if option.choices and isinstance(value, str):
+        return checks.one_of(value, name, option.choices)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict") and not isinstance(value, Mapping):
+        return value.to_dict()
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -385,3 +477,166 @@ class Scale(Request):
         3600.0, "Stop if no task finishes for this many seconds, and name the task that hangs.",
         type=float, low=0.0, metavar="SECONDS",
     )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(Request):
+    """What a job on files writes besides vectors, and how.
+
+    Examples
+    --------
+    >>> Output(report="page.html").asked()
+    ['report']
+    """
+
+    panel: ClassVar[str] = "Output"
+
+    confidence: str | None = option(
+        None,
+        "With vector=: name of a column to add for the confidence of new vectors. If the table "
+        "has it, nothing is learnt from the vectors that an earlier run imputed.",
+        metavar="NAME",
+    )  # fmt: skip
+    report: Any = option(None, "Write an HTML report about the result.", type=Path)
+    save: Any = option(
+        None, "Also save the model, so that vecfill add can add entities later.", type=Path,
+        metavar="MODEL",
+    )  # fmt: skip
+    evaluate: bool = option(
+        False,
+        "Compare the chosen method with others on hidden known entities, and add this to the "
+        "report. Takes several times as long. The vectors stay the same.",
+        type=bool,
+        panel="Trust",
+    )
+    manifest: bool = option(
+        True, "Write OUTPUT.manifest.json, a record of versions, options and input files.",
+        type=bool,
+    )  # fmt: skip
+    overwrite: bool = option(
+        False,
+        "Replace existing files. Without this option, the command stops if a file exists.",
+        type=bool,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """All that a user asked for.
+
+    Examples
+    --------
+    >>> ask = Ask.of(key="name", min_degree=5)
+    >>> ask.reading.key, ask.method.min_degree, ask.trust.level
+    ('name', 5, 0.9)
+    """
+
+    reading: Reading = field(default_factory=Reading)
+    method: Method = field(default_factory=Method)
+    trust: Trust = field(default_factory=Trust)
+    replacement: Replacement = field(default_factory=Replacement)
+    output: Output = field(default_factory=Output)
+    scale: Scale = field(default_factory=Scale)
+
+    @classmethod
+    def of(cls, **options: Any) -> Ask:
+        """Return what some options ask for; each goes to the group that has it."""
+        by_group: dict[str, dict[str, Any]] = {}
+        for name, value in options.items():
+            by_group.setdefault(_GROUP_OF[name], {})[name] = value
+        built: dict[str, Any] = {
+            group: _KINDS[group](**values) for group, values in by_group.items()
+        }
+        return cls(**built)
+
+    def to_dict(self, *groups: str) -> dict[str, Any]:
+        """Return every option of some groups with its value, for manifests."""
+        return {k: v for group in groups for k, v in getattr(self, group).to_dict().items()}
+
+
+_KINDS: dict[str, type[Request]] = {
+    "reading": Reading,
+    "method": Method,
+    "trust": Trust,
+    "replacement": Replacement,
+    "output": Output,
+    "scale": Scale,
+}
+_GROUP_OF = {option.name: group for group, kind in _KINDS.items() for option in fields(kind)}
+
+
+def all_options() -> list[Field[Any]]:
+    """Return all options of all kinds, for those who name them in other words."""
+    return [option for kind in _KINDS.values() for option in fields(kind)]
+
+
+def takes(*kinds: type[Request]) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
+    """Let a function take an `Ask` while its callers pass options of these kinds as keywords.
+
+    An option that does not exist is refused by name, with the nearest one that does. Who has an
+    `Ask` already, such as a command of the shell, passes it whole (``ask=``).
+
+    Examples
+    --------
+    >>> @takes(Reading)
+    ... def show(table, *, ask):
+    ...     print(table, ask.reading.key, ask.reading.match)
+    >>> show("towns.csv", key="name")
+    towns.csv name loose
+    >>> show("towns.csv", kye="name")
+    Traceback (most recent call last):
+    vecfill.errors.OptionError: kye is not an option of show. Did you mean key?
+    """
+    options = [option for kind in kinds for option in fields(kind)]
+
+    def with_options(function: Callable[..., Returned]) -> Callable[..., Returned]:
+        parameters = inspect.signature(function).parameters.values()
+        plain = [each for each in parameters if each.name != "ask"]
+        names = {each.name for each in plain}
+        known = {option.name for option in options}
+
+        @wraps(function)
+        def called(*args: Any, ask: Ask | None = None, **values: Any) -> Returned:
+            asked = {name: values.pop(name) for name in [*values] if name not in names}
+            for name in asked:
+                if name not in known:
+                    raise OptionError(_unknown_option(name, function.__name__, names | known))
+            return function(*args, **values, ask=Ask.of(**asked) if ask is None else ask)
+
+        shown = [
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
+            for each in options
+            if each.name not in names
+        ]
+        cast(Any, called).__signature__ = inspect.Signature([*plain, *shown])
+        called.__doc__ = _with_options(function.__doc__ or "", kinds)
+        return called
+
+    return with_options
+
+
+def _with_options(text: str, kinds: Collection[type[Request]]) -> str:
+    """Return a docstring with a list of all options before its examples."""
+    lines = ["Options", "-------"]
+    for kind in kinds:
+        for each in fields(kind):
+            lines += [
+                f"{each.name}={each.default!r}",
+                f"    {_in_python(each.metadata['option'].what)}",
+            ]
+    # Python 3.13 takes the margin out of docstrings, and earlier versions leave it there.
+    head, mark, examples = inspect.cleandoc(text).partition("Examples\n--------\n")
+    return f"{head}{chr(10).join(lines)}\n\n{mark}{examples}"
+
+
+def _in_python(about: str) -> str:
+    """Return help as Python's documentation says it: TABLE is a word of the shell."""
+    for word in ("EMBEDDING", "TABLE", "OUTPUT"):
+        about = about.replace(word, f"the {word.lower()}")
+    return about
+
+
+def _unknown_option(name: str, where: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    hint = f" Did you mean {near[0]}?" if near else f" Options are {', '.join(sorted(known))}."
+    return f"{name} is not an option of {where}.{hint}"

@@ -15,7 +15,7 @@ from vecfill._memory import give_back
 from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
-from vecfill.inputs.files import Progress, quiet
+from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.sources import JointDomain
 from vecfill.model.fitted import Model, fit
@@ -33,7 +33,7 @@ from vecfill.notes import (
     sanity_notes,
     undescribed_notes,
 )
-from vecfill.requests import Method, Reading, Trust, described, takes
+from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
 from vecfill.trust.confidence import Confidence
@@ -45,7 +45,7 @@ from vecfill.trust.sanity import Sanity, Words, sanity_of
 from vecfill.trust.scores import GOALS
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
+@takes(Reading, Method, Trust)
 def impute(
     table: Any,
     embedding: Any = None,
@@ -53,9 +53,7 @@ def impute(
     matches: MatchReport | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
+    ask: Ask,
 ) -> Result:
     """Return vectors for the entities of a table that an embedding lacks.
 
@@ -94,22 +92,24 @@ def impute(
     array([1., 1., 1.])
     """
     tell = progress or quiet
-    fuses = fuses_sources(how, reading)
+    fuses = fuses_sources(ask)
+    reading, table = ask.reading, shared_table(table, ask.reading)
     alignment = align(table, embedding, reading, matches=matches, fuses=fuses, progress=progress)
-    return impute_aligned(alignment, how, trust, n_jobs=n_jobs, progress=tell)
+    forget(table)
+    return impute_aligned(alignment, ask, n_jobs=n_jobs, progress=tell)
 
 
 @one_blas_thread()
 def impute_aligned(
     alignment: Alignment,
-    how: Method,
-    trust: Trust,
+    ask: Ask,
     *,
     n_jobs: int | None = None,
     progress: Progress = quiet,
 ) -> Result:
     """Return what `impute` does, for a table and an embedding that were brought together."""
     alignment.refuse_cut_off()
+    how, trust = ask.method, ask.trust
     asked = _asked(how)
     _refuse_one_method(alignment, asked, how)
     space = _space(alignment, _degrees(asked, how.method), n_jobs)
@@ -166,10 +166,10 @@ def _sanity(
     return sanity_of(model, places, alignment.unknown, proof, words)
 
 
-def fuses_sources(how: Method, reading: Reading) -> bool:
+def fuses_sources(ask: Ask) -> bool:
     """Tell whether sources may be added to the table: not to a predictor that was asked for."""
-    asked = _asked(how)
-    return asked is None or isinstance(asked, Fused) or reading.name_mode not in (None, "off")
+    asked = _asked(ask.method)
+    return asked is None or isinstance(asked, Fused) or ask.reading.name_mode not in (None, "off")
 
 
 def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Method) -> None:
@@ -257,7 +257,7 @@ def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
     )
 
 
-@takes(reading=Reading)
+@takes(Reading)
 def evaluate(
     table: Any,
     embedding: Any = None,
@@ -270,7 +270,7 @@ def evaluate(
     matches: MatchReport | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    reading: Reading,
+    ask: Ask,
 ) -> Evaluation:
     """Compare `auto`, the paper's method and every rival on hidden known entities.
 
@@ -301,7 +301,7 @@ def evaluate(
     >>> report.n_known, report.n_unknown, report.has_signal
     (50, 10, True)
     """
-    alignment = align(table, embedding, reading, matches=matches, fuses=True, progress=progress)
+    alignment = align(table, embedding, ask.reading, matches=matches, fuses=True, progress=progress)
     tell = progress or quiet
     options: dict[str, Any] = {"folds": folds, "hide": hide, "goal": goal, "seed": seed}
     options["candidates"] = candidates
@@ -348,9 +348,9 @@ def evaluate_aligned(
     )
 
 
-def check_evaluated(how: Method, evaluate: bool) -> None:
+def check_evaluated(ask: Ask) -> None:
     """Refuse to compare methods where none is chosen: the comparison is about what auto takes."""
-    if evaluate and _asked(how) is not None:
+    if ask.output.evaluate and _asked(ask.method) is not None:
         raise OptionError(
             "evaluate=True compares the method that auto chooses with others, and here one "
             "setting is asked for. Leave out the method or setting, or leave out evaluate."

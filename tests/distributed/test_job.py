@@ -216,7 +216,7 @@ def test_the_manifest_comes_last_and_tells_hashes_and_counts(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"engine": "ray"}, "none of serial, processes, dask"),
+        ({"engine": "ray"}, "engine='ray' is not known"),
         ({"workers": 3}, "needs several processes"),
         ({"scheduler": "tcp://x:1"}, "engine='dask'"),
         ({"memory": "much"}, "Write for example '4GB'"),

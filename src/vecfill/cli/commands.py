@@ -10,12 +10,53 @@ import typer
 from vecfill.cli import console, options
 from vecfill.cli.converting import convert
 from vecfill.cli.datasets import status
+from vecfill.cli.help import WIDEST, GroupedCommand
 from vecfill.cli.imputing import impute
 from vecfill.cli.models import add, inspect
-from vecfill.cli.program import app, registered
 from vecfill.cli.tokens import tokens
 from vecfill.cli.verifying import verify
-from vecfill.requests import Method, Reading, Trust
+from vecfill.requests import Ask, Method, Reading
+
+app = typer.Typer(
+    name="vecfill",
+    help="Trustworthy vectors for the entities that a pre-trained embedding lacks.",
+    epilog="Start with: vecfill demo",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+)
+
+EXAMPLES = {
+    "impute": """
+        vecfill impute glove.txt cities.csv -o new.txt --report page.html --evaluate
+        vecfill impute glove.txt cities.csv -o new.txt --min-confidence 0.3
+        vecfill impute items.parquet --vector embedding -o filled.parquet
+        vecfill impute vectors/ features/ -o imputed/ --engine processes --work work/
+        """,
+    "evaluate": "vecfill evaluate glove.txt cities.csv --folds 5",
+    "explain": "vecfill explain glove.txt cities.csv 'Fort Worth' -n 5",
+    "match": "vecfill match glove.txt cities.csv -o matches.csv",
+    "tokens": "vecfill tokens model/ terms.txt --source pieces -o new-model/",
+    "add": """
+        vecfill add cities.vecfill new.csv -o new.txt
+        vecfill add cities.vecfill new.csv -o more.txt --append-to enriched.txt
+        """,
+    "inspect": "vecfill inspect cities.vecfill --json",
+    "verify": """
+        vecfill verify glove.txt enriched.txt
+        vecfill verify model/ new-model/
+        """,
+    "convert": "vecfill convert glove.txt vectors.bin",
+    "status": "vecfill status work/",
+    "demo": "vecfill demo my-folder",
+}
+"""What the help of each command ends with."""
+
+
+def registered(name: str) -> Any:
+    """Return the decorator that makes a function a command, with its examples."""
+    return app.command(name, cls=GroupedCommand, epilog=EXAMPLES[name])
 
 
 def command() -> Any:
@@ -50,7 +91,7 @@ registered("impute")(impute)
 
 
 @registered("evaluate")
-@options.shared(reading=Reading)
+@options.shared(Reading)
 def evaluate(
     embedding: options.EmbeddingFile,
     table: options.TableOrNone = None,
@@ -73,7 +114,7 @@ def evaluate(
             help="Hide known rows at random, or hide blocks of the rarest ones.",
         ),
     ] = "random",
-    reading: Reading,
+    ask: Ask,
     seed: options.SeedOption = 0,
     verbose: options.VerboseOption = False,
     jobs: options.JobsOption = None,
@@ -86,9 +127,9 @@ def evaluate(
     from vecfill.inputs.alignment import align
     from vecfill.run import evaluate_aligned
 
-    base, described = options.files(embedding, table, reading.vector)
+    base, described = options.files(embedding, table, ask.reading.vector)
     with console.Progress() as progress:
-        alignment = align(described, base, reading, fuses=True, progress=progress)
+        alignment = align(described, base, ask.reading, fuses=True, progress=progress)
         found = evaluate_aligned(
             alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
         )
@@ -98,7 +139,7 @@ def evaluate(
 
 
 @registered("explain")
-@options.shared(reading=Reading, how=Method, without=("vector",))
+@options.shared(Method, Reading, without=("vector",))
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
@@ -116,8 +157,7 @@ def explain(
             help="How many known entities to show.",
         ),
     ] = 10,
-    how: Method,
-    reading: Reading,
+    ask: Ask,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -129,19 +169,19 @@ def explain(
     from vecfill.run import fuses_sources, impute_aligned
     from vecfill.trust.explanation import place_of
 
-    fuses = fuses_sources(how, reading)
+    fuses = fuses_sources(ask)
     with console.Progress() as progress:
-        alignment = align(table, embedding, reading, fuses=fuses, progress=progress)
+        alignment = align(table, embedding, ask.reading, fuses=fuses, progress=progress)
         # A misspelt name is refused before the work, not after it.
         place_of(word, alignment.unknown, alignment.known)
-        result = impute_aligned(alignment, how, Trust(), n_jobs=jobs, progress=progress)
+        result = impute_aligned(alignment, ask, n_jobs=jobs, progress=progress)
         found = result.explain(word, n)
     console.show(found, (), json=json)
 
 
 @registered("match")
 @options.shared(
-    reading=Reading,
+    Reading,
     without=(
         *("vector", "standardize", "categorical", "n_dims"),
         # How names and texts describe entities does not change which word an entity is.
@@ -161,31 +201,22 @@ def match_command(
             help="Write a CSV file instead of printing a table.",
         ),
     ] = None,
-    reading: Reading,
+    ask: Ask,
     overwrite: options.OverwriteOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Show which word each entity was matched to, and how."""
-    from vecfill.inputs.files import read_inputs, source_files
-    from vecfill.io import atomic_output
-    from vecfill.io.targets import check_targets
+    from vecfill.jobs.match import as_csv, match
 
-    if output is not None and str(output) != "-":
-        more = [path for path, _ in source_files(reading).values()]
-        inputs = (embedding, table, reading.aliases, reading.counts, *more)
-        check_targets([output], inputs, overwrite=overwrite)
+    place = None if str(output) == "-" else output
     with console.Progress() as progress:
-        found = read_inputs(embedding, table, reading, names_only=True, progress=progress).matches
-    text = console.as_csv(found.rows()) if output is not None else b""
-    if output is not None and str(output) != "-":
-        with atomic_output(output, overwrite=overwrite) as file:
-            file.write(text)
+        found = match(embedding, table, place, overwrite=overwrite, progress=progress, ask=ask)
     if json:
         console.show(found, (), json=True)
     elif output is None:
         console.out(console.plain(found.table()))
     elif str(output) == "-":
-        console.out_csv(text)
+        console.out_csv(as_csv(found.rows()))
     console.note(found.summary())
     console.notes(found.notes)
     found.require_matches()
@@ -212,6 +243,6 @@ def demo(
     verifies it, and writes an HTML report. This takes about a minute, and longer the first time,
     while code is compiled.
     """
-    from vecfill.demo import run_demo
+    from vecfill.jobs.demo import run_demo
 
     run_demo(folder, overwrite=overwrite, say=console.out)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import shutil
 import sys
@@ -66,7 +64,7 @@ def wrapped(text: str, stream: Any) -> str:
 
     Examples
     --------
-    >>> wrapped("note: one line", io.StringIO())
+    >>> wrapped("note: one line", None)
     'note: one line'
     """
     from vecfill.cli.help import WIDEST
@@ -117,34 +115,29 @@ def out_csv(content: bytes) -> None:
     out(plain(text) if sys.stdout.isatty() else text)
 
 
-def as_csv(rows: Iterable[Sequence[object]]) -> bytes:
-    r"""Return rows as CSV whose cells no spreadsheet takes for formulas.
-
-    Examples
-    --------
-    >>> print(as_csv([["=cmd()", "-", "a,b"]]).decode(), end="")
-    '=cmd(),-,"a,b"
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_harmless(str(cell)) for cell in row] for row in rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
-
-
-def _harmless(cell: str) -> str:
-    is_formula = cell[:1] in ("=", "+", "-", "@", "\t", "\r") and len(cell) > 1
-    return f"'{cell}" if is_formula else cell
-
-
 def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
     """Print notes, and a result as text or as JSON."""
     notes(said)
     if json:
-        from vecfill.provenance import as_json
-
-        out(as_json(found.to_dict()))
+        out_json(found.to_dict())
     else:
         out(plain(str(found)))
+
+
+def out_json(content: Any) -> None:
+    """Print plain values as JSON."""
+    from vecfill.provenance import as_json
+
+    out(as_json(content))
+
+
+def is_stdout(output: Path, *, json: bool) -> bool:
+    """Tell whether vectors go to standard output; refuse if JSON would go there too."""
+    from vecfill.errors import InputError
+
+    if str(output) == "-" and json:
+        raise InputError("-o - and --json both ask for standard output. Name a file for one.")
+    return str(output) == "-"
 
 
 def check_suffix(path: Path) -> None:

@@ -10,7 +10,8 @@ import typer
 
 from vecfill._english import count, percent
 from vecfill.cli import console, options
-from vecfill.requests import Method, Reading, Replacement, Scale, Trust
+from vecfill.cli.wording import flag_of
+from vecfill.requests import Ask
 
 if TYPE_CHECKING:
     from vecfill.distributed.job import DatasetResult
@@ -20,17 +21,16 @@ def impute_datasets(
     vectors: Path,
     features: Path | None,
     output: Path,
-    requests: tuple[Reading, Method, Trust, Replacement, Scale],
-    refused: Mapping[str, Any],
+    ask: Ask,
     *,
-    overwrite: bool,
+    jobs: int | None,
     json: bool,
 ) -> None:
     """Run the job on datasets that options of the shell ask for, and print how it went."""
     from vecfill.distributed.job import impute_dataset
     from vecfill.errors import InputError
 
-    reading, how, trust, replacement, scale = requests
+    replacement, scale = ask.replacement, ask.scale
     if features is None or str(output) == "-":
         raise InputError(
             "A job beyond memory needs EMBEDDING, TABLE and a folder as OUTPUT. Name all three."
@@ -40,19 +40,18 @@ def impute_datasets(
             "A job beyond memory needs a work folder. Name one with --work; the same folder lets "
             "an interrupted job continue."
         )
-    for flag, value in refused.items():
-        if value not in (None, False):
+    for name in ask.output.asked():
+        if name != "overwrite":
+            flag = "--no-manifest" if name == "manifest" else flag_of(name)
             raise InputError(f"{flag} cannot be used with --work. Leave it out.")
+    if jobs is not None:
+        raise InputError("--jobs cannot be used with --work. Leave it out.")
     replacement.refuse_unused((), replacement.asked(), "a job in pieces replaces no rows")
-    asked = {
-        name: getattr(request, name)
-        for request in (reading, how, trust, scale)
-        for name in request.asked()
-    }
     try:
         with console.Progress() as progress:
+            overwrite = ask.output.overwrite
             done = impute_dataset(
-                features, vectors, output, overwrite=overwrite, progress=progress, **asked
+                features, vectors, output, overwrite=overwrite, progress=progress, ask=ask
             )
     except KeyboardInterrupt:
         kept = f"What is done is kept in {scale.work}. Run the same command again to resume."
@@ -60,9 +59,7 @@ def impute_datasets(
         raise
     console.notes(done.notes)
     if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(done.to_dict()))
+        console.out_json(done.to_dict())
     else:
         console.out(console.plain(_told(done)))
 

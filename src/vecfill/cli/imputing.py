@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vecfill.cli import console, options
 from vecfill.cli.datasets import impute_datasets
-from vecfill.cli.models import save_model
-from vecfill.requests import Method, Reading, Replacement, Scale, Trust
+from vecfill.requests import Ask, Method, Output, Reading, Replacement, Scale, Trust
+
+if TYPE_CHECKING:
+    from vecfill.jobs.job import Enrichment
 
 _MOST_NOTES = 6
 """Notes that are printed with a summary, so that it stays on the screen."""
 
 
-@options.shared(reading=Reading, how=Method, trust=Trust, replacement=Replacement, scale=Scale)
+@options.shared(Method, Reading, Trust, Replacement, Output, Scale)
 def impute(
     embedding: options.EmbeddingFile,
     table: options.TableOrNone = None,
@@ -28,44 +31,7 @@ def impute(
             "-o", "--output", rich_help_panel="Output", help="File to write; - is standard output."
         ),
     ],
-    how: Method,
-    reading: Reading,
-    trust: Trust,
-    replacement: Replacement,
-    scale: Scale,
-    confidence_column: Annotated[
-        str | None,
-        typer.Option(
-            "--confidence-column",
-            rich_help_panel="Output",
-            metavar="NAME",
-            help="With --vector: name of a column to add for the confidence of new vectors.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", rich_help_panel="Output", help="Write an HTML report about the result."
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="MODEL",
-            rich_help_panel="Output",
-            help="Also save the model, so that vecfill add can add entities later.",
-        ),
-    ] = None,
-    evaluate: options.EvaluateOption = False,
-    manifest: Annotated[
-        bool,
-        typer.Option(
-            rich_help_panel="Output",
-            help="Write OUTPUT.manifest.json, a record of versions, options and input files.",
-        ),
-    ] = True,
-    overwrite: options.OverwriteOption = False,
+    ask: Ask,
     verbose: options.VerboseOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
@@ -76,79 +42,43 @@ def impute(
     With --replace, poor rows of EMBEDDING are replaced in place. With --vector and a single file,
     OUTPUT is this table with its empty vectors filled.
     """
-    from vecfill.errors import InputError
-    from vecfill.io.atomic import together
-
-    if scale.asked():
-        refused = {
-            "--confidence-column": confidence_column,
-            "--report": report,
-            "--save": save,
-            "--evaluate": evaluate,
-            "--no-manifest": not manifest,
-            "--jobs": jobs,
-        }
-        requests = (reading, how, trust, replacement, scale)
-        impute_datasets(embedding, table, output, requests, refused, overwrite=overwrite, json=json)
+    if ask.scale.asked():
+        impute_datasets(embedding, table, output, ask, jobs=jobs, json=json)
         return
-    is_stdout = str(output) == "-"
-    if is_stdout and json:
-        raise InputError("-o - and --json both ask for standard output. Name a file for one.")
-    base, described = options.files(embedding, table, reading.vector)
-    with console.target(output) as target, together(), console.Progress() as progress:
-        common: dict[str, Any] = {
-            "report": report,
-            "save": save,
-            "evaluate": evaluate,
-            "manifest": manifest and not is_stdout,
-            "overwrite": overwrite,
-            "n_jobs": jobs,
-            "progress": progress,
-        }
-        requests = (reading, how, trust, replacement)
+    is_stdout = console.is_stdout(output, json=json)
+    base, described = options.files(embedding, table, ask.reading.vector)
+    if is_stdout:
+        ask = replace(ask, output=replace(ask.output, manifest=False))
+    with console.target(output) as target, console.Progress() as progress:
+        common: dict[str, Any] = {"n_jobs": jobs, "progress": progress, "ask": ask}
         if base is None:
-            done = _filled(described, target, requests, confidence_column, common)
-        else:
-            from vecfill.file_job import enrich_requested
+            from vecfill.jobs.table import fill_table
 
-            if confidence_column is not None:
-                raise InputError("--confidence-column is for one table (--vector, no EMBEDDING).")
-            done = enrich_requested(base, described, target, **common, requests=requests)
-        if save is not None and done.result is not None:
-            progress("Saving the model", 0, 0)
-            save_model(done.result, save, base, overwrite=overwrite)
+            done = fill_table(described, target, **common)
+        else:
+            from vecfill.jobs.enrich import enrich
+
+            done = enrich(base, described, target, **common)
     console.notes(done.notes, most=None if json else _MOST_NOTES)
-    if save is not None and done.result is None:
+    if ask.output.save is not None and done.result is None:
         console.note("No model was saved, because there was nothing to impute.")
     if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(done.to_dict()))
+        console.out_json(done.to_dict())
         return
+    _print_summary(done, base, described, output, ask, is_verbose=verbose)
+
+
+def _print_summary(
+    done: Enrichment, base: Path | None, table: Path, output: Path, ask: Ask, *, is_verbose: bool
+) -> None:
     from vecfill.cli import summary
 
+    is_stdout, is_table = str(output) == "-", base is None
+    lines = summary.imputed(done, is_table=is_table, is_verbose=is_verbose)
     place = "standard output" if is_stdout else str(output)
-    lines = summary.imputed(done, is_table=base is None, is_verbose=verbose)
-    lines.append(summary.written(done, place, is_table=base is None))
+    lines.append(summary.written(done, place, is_table=is_table))
     if is_stdout:
         print(summary.as_text(lines, sys.stderr), file=sys.stderr)
     else:
-        lines += summary.next_steps(done, base, described, output, report, (reading, how))
+        lines += summary.next_steps(done, base, table, output, ask)
         console.out(summary.as_text(lines))
-
-
-def _filled(
-    table: Path,
-    target: Path,
-    requests: tuple[Reading, Method, Trust, Replacement],
-    confidence: str | None,
-    common: dict[str, Any],
-) -> Any:
-    """Fill the one table that holds features and vectors."""
-    from vecfill.table_job import fill_requested
-
-    reading, how, trust, replacement = requests
-    why = "a table has its empty vectors filled, and no others replaced"
-    replacement.refuse_unused((), replacement.asked(), why)
-    common = {**common, "confidence": confidence, "requests": (reading, how, trust)}
-    return fill_requested(table, target, **common)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from vecfill.cli.wording import in_shell_words
+from vecfill.cli.wording import flag_of, in_shell_words
 from vecfill.io.codecs import FORMAT_NAMES
-from vecfill.requests import Described, Request
+from vecfill.requests import Ask, Described, Output, Request, described
 
 Command = Callable[..., None]
 
@@ -74,22 +74,9 @@ SeedOption = Annotated[
         help="Random seed. The same seed gives the same result.",
     ),
 ]
-EvaluateOption = Annotated[
-    bool,
-    typer.Option(
-        "--evaluate",
-        rich_help_panel="Trust",
-        help="Compare the chosen method with others on hidden known entities, and add this to the "
-        "report. Takes several times as long. The vectors stay the same.",
-    ),
-]
 OverwriteOption = Annotated[
     bool,
-    typer.Option(
-        "--overwrite",
-        rich_help_panel="Output",
-        help="Replace existing files. Without this option, the command stops if a file exists.",
-    ),
+    typer.Option("--overwrite", rich_help_panel="Output", help=described(Output, "overwrite").what),
 ]
 JobsOption = Annotated[
     int | None,
@@ -113,43 +100,45 @@ VerboseOption = Annotated[
 ]
 
 
-def shared(*, without: Collection[str] = (), **groups: type[Request]) -> Any:
-    """Let a command take request objects where the shell sees an option for each field.
+def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
+    """Let a command take an `Ask` where the shell sees an option for each field of these kinds.
 
     Options in `without` it does not see, and they keep their default.
 
     Examples
     --------
     >>> from vecfill.requests import Reading
-    >>> @shared(reading=Reading)
-    ... def show(table: str, *, reading: Reading) -> None:
-    ...     print(table, reading.key, reading.match)
+    >>> @shared(Reading)
+    ... def show(table: str, *, ask: Ask) -> None:
+    ...     print(table, ask.reading.key, ask.reading.match)
     >>> show(table="towns.csv", key="name")
     towns.csv name loose
     """
+    seen = [option for kind in kinds for option in _parameters(kind, without)]
 
-    def with_groups(command: Command) -> Command:
-        own = inspect.signature(command, eval_str=True).parameters
-        seen = {group: _parameters(kind, without) for group, kind in groups.items()}
+    def with_options(command: Command) -> Command:
+        parameters = inspect.signature(command, eval_str=True).parameters
 
         @wraps(command)
         def called(**values: Any) -> None:
             _refuse_to_replace_lists(values)
-            for group, kind in groups.items():
-                names = [each.name for each in seen[group]]
-                given = {name: values.pop(name) for name in names if name in values}
-                values[group] = kind(
-                    **{name: _meant(name, given[name]) for name in given if given[name] is not None}
-                )
-            command(**values)
+            asked = {option.name: values.pop(option.name, None) for option in seen}
+            meant = {
+                name: _meant(name, value) for name, value in asked.items() if value is not None
+            }
+            command(**values, ask=Ask.of(**meant))
 
-        every = [each for name in own for each in seen.get(name, [own[name]])]
+        shown = [
+            option
+            for name, parameter in parameters.items()
+            for option in (seen if name == "ask" else [parameter])
+        ]
         cast(Any, called).__signature__ = inspect.Signature(
-            [each.replace(kind=each.KEYWORD_ONLY) for each in every]
+            [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in shown]
         )
         return called
 
-    return with_groups
+    return with_options
 
 
 def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.Parameter]:
@@ -165,7 +154,9 @@ def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.P
 
 
 def _parameter(name: str, default: Any, option: Described, panel: str) -> inspect.Parameter:
-    flag = f"--{name.replace('_', '-')}"
+    flag = flag_of(name)
+    if default is True:
+        flag = f"{flag}/--no-{name}"
     details: dict[str, Any] = {"rich_help_panel": option.panel or panel}
     if option.type in (int, float):
         details |= {"min": option.low, "max": option.high}

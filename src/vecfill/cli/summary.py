@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from vecfill._english import count, percent, wrapped
 from vecfill.cli import console
 from vecfill.cli.help import WIDEST, heading
+from vecfill.cli.wording import flag_of
 
 if TYPE_CHECKING:
-    from vecfill.file_job import Enrichment
-    from vecfill.requests import Request
+    from vecfill.jobs.job import Enrichment
+    from vecfill.requests import Ask, Request
     from vecfill.result import Result
 
 Line = tuple[str, str]
@@ -116,17 +117,18 @@ def next_steps(
     base: Path | None,
     table: Path,
     output: Path,
-    report: Path | None,
-    requests: Sequence[Request],
+    ask: Ask,
 ) -> list[Line]:
     """Return commands that a user is likely to want now, with the options of this one."""
     steps: list[str] = []
-    result = done.result
+    result, report = done.result, ask.output.report
     if report is not None and result is not None:
         steps.append(f"open {report} in a browser")
     if base is not None and result is not None and done.added:
         word = next(iter(done.added))
-        explain = _shell("vecfill", "explain", base, table, word, *_flags(requests))
+        explain = _shell(
+            "vecfill", "explain", base, table, word, *_flags((ask.reading, ask.method))
+        )
         steps += [explain] if len(explain) <= _LONGEST_STEP else []
     if base is not None and not done.counts["replaced"]:
         steps.append(_shell("vecfill", "verify", base, output))
@@ -142,7 +144,7 @@ def _flags(requests: Sequence[Request]) -> list[str]:
         for name in request.asked():
             value = getattr(request, name)
             for each in value if isinstance(value, tuple) else (value,):
-                words += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
+                words += [flag_of(name), *([] if each is True else [str(each)])]
     return words
 
 

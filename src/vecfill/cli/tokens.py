@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vecfill._english import count
 from vecfill.cli import console, options
-from vecfill.requests import Method, Reading, Trust
+from vecfill.requests import Ask, Method, Output, Reading, Trust
 
 if TYPE_CHECKING:
-    from vecfill.exchange.huggingface.adding import AddedTokens
-    from vecfill.exchange.huggingface.imputing import TokenImputation
-    from vecfill.trust.evaluation import Evaluation
+    from vecfill.jobs.tokens import NewTokens
 
 _N_SHOWN = 3
 # Rarity is known from the order of tokens, nothing can be excluded, and --source here has
@@ -23,6 +20,7 @@ _N_SHOWN = 3
 _NOT_HERE = (
     *("exclude", "counts", "min_count", "from_rank"),
     *("source", "names", "text", "encoder", "vector"),
+    *("confidence", "save", "manifest", "overwrite"),
 )
 
 
@@ -74,28 +72,18 @@ TensorOption = Annotated[
         help="Name of the embedding tensor, if it is not one of the usual names.",
     ),
 ]
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", rich_help_panel="Output", help="Write an HTML report about the new tokens."
-    ),
-]
 
 
-@options.shared(reading=Reading, how=Method, trust=Trust, without=_NOT_HERE)
+@options.shared(Method, Reading, Trust, Output, without=_NOT_HERE)
 def tokens(
     folder: ModelArgument,
     terms: TermsArgument,
     *,
     source: SourceOption,
     output: NewFolderOption,
-    how: Method,
-    reading: Reading,
-    trust: Trust,
+    ask: Ask,
     head: HeadOption = "auto",
     tensor: TensorOption = None,
-    report: ReportOption = None,
-    evaluate: options.EvaluateOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -104,51 +92,25 @@ def tokens(
     NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces. Every
     other byte of the weights stays the same, and `vecfill verify FOLDER NEWFOLDER` proves it.
     """
-    from vecfill.errors import InputError
-    from vecfill.exchange.huggingface.adding import add_tokens
-    from vecfill.exchange.huggingface.imputing import impute_tokens
-    from vecfill.io.atomic import together
-    from vecfill.io.folders import check_new_folder
-    from vecfill.io.targets import check_targets
-    from vecfill.run import check_evaluated, evaluate_result
-    from vecfill.views.report import write_report
+    from vecfill.jobs.tokens import extend_model
 
-    check_evaluated(how, evaluate)
-    check_new_folder(output)
-    for place in (output, report):
-        if place is not None and Path(realpath(place)).is_relative_to(realpath(folder)):
-            raise InputError(
-                f"{place} lies in {folder}, which is never written to. Choose another place."
-            )
-    check_targets([report], [terms, *source], overwrite=False)
-    asked = {
-        name: getattr(group, name) for group in (reading, how, trust) for name in group.asked()
-    }
-    with together(), console.Progress() as progress:
-        found = impute_tokens(
+    with console.Progress() as progress:
+        done = extend_model(
             folder,
             terms,
             _named(source),
+            output,
             head=head,
             tensor=tensor,
             n_jobs=jobs,
             progress=progress,
-            **asked,
+            ask=ask,
         )
-        compared = evaluate_result(found.result, how, jobs, progress) if evaluate else None
-        progress("Writing", 0, 0)
-        # The page waits under a temporary name: a full disk stops us before the folder is there.
-        if report is not None:
-            title = f"New tokens of {folder.name}"
-            write_report(found.result, report, evaluation=compared, title=title)
-        done = add_tokens(folder, found, output, head=head, tensor=tensor)
-    console.notes((*found.result.notes, *done.notes))
+    console.notes((*done.imputation.result.notes, *done.added.notes))
     if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(_as_dict(found, done, compared)))
+        console.out_json(done.to_dict())
     else:
-        console.out(_summary(found, done, compared))
+        console.out(_summary(done))
 
 
 def _named(source: list[str]) -> dict[str, str]:
@@ -161,39 +123,25 @@ def _named(source: list[str]) -> dict[str, str]:
     return named
 
 
-def _as_dict(
-    found: TokenImputation, done: AddedTokens, compared: Evaluation | None
-) -> dict[str, Any]:
-    head = None if found.head is None else found.head.to_dict()
-    return {
-        **done.to_dict(),
-        "skipped": found.skipped,
-        "result": found.result.to_dict(),
-        "head": head,
-        "evaluation": None if compared is None else compared.to_dict(),
-    }
-
-
-def _summary(found: TokenImputation, done: AddedTokens, compared: Evaluation | None) -> str:
+def _summary(done: NewTokens) -> str:
     from vecfill.cli import summary
 
-    result = found.result
-    lines = [("Terms", f"{len(done.ids) + len(found.skipped):,}")]
-    if found.skipped:
-        lines.append(("Skipped", f"{len(found.skipped):,}"))
-    lines += [("", f"{term} {why}") for term, why in list(found.skipped.items())[:_N_SHOWN]]
+    result, skipped, compared = done.imputation.result, done.imputation.skipped, done.evaluation
+    n_added = len(done.added.ids)
+    lines = [("Terms", f"{n_added + len(skipped):,}")]
+    if skipped:
+        lines.append(("Skipped", f"{len(skipped):,}"))
+    lines += [("", f"{term} {why}") for term, why in list(skipped.items())[:_N_SHOWN]]
     how = result.predictor.in_words()
-    lines.append(
-        ("Imputed", f"{len(done.ids):,} from {count(len(result.known), 'word')}, by {how}")
-    )
+    lines.append(("Imputed", f"{n_added:,} from {count(len(result.known), 'word')}, by {how}"))
     if result.confidence is not None:
         low, middle, high = console.quartiles(result.confidence.values)
         lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
     if compared is not None:
         lines.append(("Compared", compared.verdict))
     lines += [("" if at else "Examples", text) for at, text in enumerate(summary.examples(result))]
-    lines += [("Table", f"{name}: {how}") for name, how in done.tables.items()]
-    lines.append(("Written", f"{done.output}: {count(len(done.ids), 'token')} added"))
+    lines += [("Table", f"{name}: {how}") for name, how in done.added.tables.items()]
+    lines.append(("Written", f"{done.added.output}: {count(n_added, 'token')} added"))
     return summary.as_text(lines)
 
 
@@ -221,7 +169,6 @@ def verify_folders(
 
     from vecfill.errors import InputError, OptionError
     from vecfill.exchange.huggingface.verifying import verify_model
-    from vecfill.provenance import as_json
 
     for name, value in refused.items():
         if value is not None:
@@ -230,7 +177,7 @@ def verify_folders(
         progress("Comparing", 0, 0)
         found = verify_model(original, enriched)
     if json:
-        console.out(as_json(asdict(found)))
+        console.out_json(asdict(found))
     elif found.ok:
         console.out(console.plain(str(found)))
     if not found.ok:

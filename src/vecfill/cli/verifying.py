@@ -75,9 +75,7 @@ def verify(
             "or places. Pass the manifest that was written beside the enriched file."
         )
     if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json(asdict(found)))
+        console.out_json(asdict(found))
     else:
         console.out(f"sha256 before  {found.sha256_original}")
         console.out(f"sha256 after   {found.sha256_enriched}")
@@ -106,9 +104,7 @@ def verify_tables(
             raise OptionError(f"{name} has no effect with --vector. Leave it out.")
     found = verify_table(original, enriched, vector=vector)
     if json:
-        from vecfill.provenance import as_json
-
-        console.out(as_json({**asdict(found), "ok": found.ok}))
+        console.out_json({**asdict(found), "ok": found.ok})
     elif found.ok:
         console.out(
             f"{count(found.n_rows, 'row')} and {count(found.n_vectors, 'vector')} unchanged, "

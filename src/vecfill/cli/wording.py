@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
+
+from vecfill.requests import all_options
 
 PYTHON_ONLY = ("dtype", "matches", "words")
 """Arguments that messages name and no command has, beside those of the request objects."""
 
-_MORE_FLAGS = {
-    "overwrite": "--overwrite",
-    "n_jobs": "--jobs",
-    "folds": "--folds",
-    "hide": "--hide",
-    "evaluate": "--evaluate",
-    "confidence": "--confidence-column",
-}
+_MORE = ("n_jobs", "folds", "hide", "append_to")
+"""Arguments that are options of some commands, beside those of the request objects."""
+
+_OTHER_NAMES = {"n_jobs": "--jobs", "confidence": "--confidence-column"}
 _NEVER_OVERWRITE = ("tokens",)
-_OTHER_FLAGS = {"convert": {"format": "--from"}}
+_OF_COMMAND = {"convert": {"format": "--from"}}
+
+
+def flag_of(name: str) -> str:
+    """Return the shell option that a Python argument is.
+
+    Examples
+    --------
+    >>> flag_of("min_degree"), flag_of("n_jobs")
+    ('--min-degree', '--jobs')
+    """
+    return _OTHER_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
 @cache
@@ -31,24 +39,13 @@ def flags_of(command: str) -> Mapping[str, str]:
     >>> flags_of("impute")["min_degree"], flags_of("convert")["format"]
     ('--min-degree', '--from')
     """
-    from vecfill.requests import Method, Reading, Replacement, Scale, Trust
-
-    kinds = (Reading, Method, Trust, Replacement, Scale)
-    described = [each for kind in kinds for each in fields(kind)]
-    shown = {
-        each.name: f"--{each.name.replace('_', '-')}"
-        for each in described
-        if each.metadata["option"].in_shell
-    }
-    return {**shown, **_MORE_FLAGS, **_OTHER_FLAGS.get(command, {})}
+    names = [option.name for option in all_options() if option.metadata["option"].in_shell]
+    return {name: flag_of(name) for name in (*names, *_MORE)} | _OF_COMMAND.get(command, {})
 
 
 @cache
 def _python_only() -> tuple[str, ...]:
-    from vecfill.requests import Method, Reading, Replacement, Trust
-
-    described = [each for kind in (Reading, Method, Trust, Replacement) for each in fields(kind)]
-    hidden = [each.name for each in described if not each.metadata["option"].in_shell]
+    hidden = [option.name for option in all_options() if not option.metadata["option"].in_shell]
     return (*hidden, *PYTHON_ONLY)
 
 

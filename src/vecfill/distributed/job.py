@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,10 +31,10 @@ from vecfill.distributed.layout import (
 from vecfill.distributed.methods import Chosen, checked_method, choose_method
 from vecfill.distributed.publishing import publish, refuse_output
 from vecfill.distributed.tasks import Progress, Runner
-from vecfill.errors import InputError, NoSignalError
+from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.provenance import provenance
-from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
 from vecfill.trust.choice import Choice
 
 ONE_PROCESS_ROWS = 200_000
@@ -80,24 +79,15 @@ class DatasetResult:
         )
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
+@takes(Reading, Method, Trust, Scale)
 def impute_dataset(
     features: str | os.PathLike[str],
     vectors: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    work: str | os.PathLike[str],
-    engine: str | Executor | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
-    memory: str | int = "4GB",
-    recall: float | None = None,
     overwrite: bool = False,
-    patience: float = 3600.0,
     progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
+    ask: Ask,
 ) -> DatasetResult:
     """Impute a dataset that does not fit in memory, or on several machines; resume if interrupted.
 
@@ -112,25 +102,8 @@ def impute_dataset(
     ----------
     features, vectors, out
         Paths, local or anything that fsspec opens, such as ``s3://bucket/items``.
-    work
-        Folder for the pieces that tasks leave for each other; all workers must see it. The same
-        call with the same folder goes on where an earlier one ended.
-    engine
-        ``None`` or ``"serial"``, this process; ``"processes"``, a pool of processes; ``"dask"``;
-        or any `concurrent.futures.Executor`.
-    workers
-        How many processes, or how many tasks an executor gets at once. By default all cores.
-    scheduler
-        Address of a Dask scheduler. By default a local cluster is started.
-    memory
-        What all tasks and the driver may hold together on one machine, such as ``"4GB"``.
-    recall
-        Share of the true nearest neighbours to find. 1 looks at all pairs. By default all pairs
-        are looked at where that is quick, and 0.95 is asked for elsewhere.
     overwrite
         Replace a result that is there.
-    patience
-        Seconds without a finished task after which the job stops and names the task.
     progress
         Called with the stage, tasks done, and tasks in all.
 
@@ -151,24 +124,30 @@ def impute_dataset(
     >>> pq.read_table(folder / "imputed").column_names
     ['entity', 'vector', 'confidence', 'lower_bound']
     """
-    paths = [os.fspath(each) for each in (features, vectors, out, work)]
-    recall = None if recall is None else checks.number(recall, "recall", low=0.1, high=1.0)
-    checks.number(patience, "patience", low=0, open_low=True)
+    scale = ask.scale
+    if scale.work is None:
+        raise OptionError(
+            "A job beyond memory needs a work folder. Name one with work=; the same folder lets "
+            "an interrupted job continue."
+        )
+    paths = [os.fspath(path) for path in (features, vectors, out, scale.work)]
+    checks.number(scale.patience, "patience", low=0, open_low=True)
     if "://" in paths[3]:
         raise InputError(
             f"work={paths[3]!r} is not a local path. Pieces are mapped into memory: name a local "
             "or mounted folder that all workers see. Inputs and output may lie elsewhere."
         )
-    _refuse_unused(reading, how, trust)
-    asked = checked_method(how)
-    n_bytes = bytes_of(memory)
-    job = _Job(paths[0], paths[1], paths[2], paths[3], reading, how, trust, recall, asked)
+    _refuse_unused(ask)
+    n_bytes = bytes_of(scale.memory)
+    job = _Job(paths[0], paths[1], paths[2], paths[3], ask, checked_method(ask.method))
     plan.check_folders(paths[:2], work=job.work, out=job.out)
     refuse_output(job.out, overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)
-        with closing(engine_of(engine, workers=workers, scheduler=scheduler)) as chosen:
-            runner = Runner(chosen, patience=patience, progress=ledger)
+        with closing(
+            engine_of(scale.engine, workers=scale.workers, scheduler=scale.scheduler)
+        ) as chosen:
+            runner = Runner(chosen, patience=scale.patience, progress=ledger)
             result = _mending(lambda: job.run(runner, chosen, n_bytes))
             ledger.end(job.out)
             return result
@@ -184,11 +163,11 @@ def _mending(run: Callable[[], DatasetResult]) -> DatasetResult:
     return run()
 
 
-def _refuse_unused(reading: Reading, how: Method, trust: Trust) -> None:
+def _refuse_unused(ask: Ask) -> None:
     why = "a job on datasets does not know it"
-    reading.refuse_unused(USED_READING, reading.asked(), why)
-    trust.refuse_unused(USED_TRUST, trust.asked(), why)
-    if how.candidates != "all":
+    ask.reading.refuse_unused(USED_READING, ask.reading.asked(), why)
+    ask.trust.refuse_unused(USED_TRUST, ask.trust.asked(), why)
+    if ask.method.candidates != "all":
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
 
 
@@ -200,37 +179,41 @@ class _Job:
     vectors: str
     out: str
     work: str
-    reading: Reading
-    how: Method
-    trust: Trust
-    recall: float | None
+    ask: Ask
     asked: Any
+    """The predictor that was asked for; ``None`` if one is to be chosen."""
+
+    @property
+    def recall(self) -> float | None:
+        """The share of nearest neighbours to find."""
+        return self.ask.scale.recall
 
     def run(self, runner: Runner, engine: Engine, memory: int) -> DatasetResult:
         """Go through the stages; what is done already is not done again."""
-        features = open_dataset(self.features, key=self.reading.key, ignore=self.reading.ignore)
+        reading, how, trust = self.ask.reading, self.ask.method, self.ask.trust
+        features = open_dataset(self.features, key=reading.key, ignore=reading.ignore)
         is_parquet = _is_parquet(self.vectors)
-        vectors = open_dataset(self.vectors, vector=self.reading.vector) if is_parquet else None
+        vectors = open_dataset(self.vectors, vector=reading.vector) if is_parquet else None
         inputs = self._inputs(features, vectors)
         layout = self._layout(features, inputs, memory, engine.n_workers)
         runner.run(ingest_tasks(layout, features, "features"))
         if vectors is None:
-            how_read = (self.reading.format, self.reading.member)
+            how_read = (reading.format, reading.member)
             vectors = converted(runner, layout, self.vectors, *how_read)
         known, notes = self._known(runner, layout, vectors)
         budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
-        chosen = choose_method(runner, layout, known, self.how, self.asked, self.recall,
-                               self.trust.level, budget)  # fmt: skip
-        if chosen.choice is not None and not chosen.choice.has_signal and not self.how.force:
+        chosen = choose_method(runner, layout, known, how, self.asked, self.recall,
+                               trust.level, budget)  # fmt: skip
+        if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
             raise NoSignalError(_no_signal(chosen.choice))
         emission = Emission(
             chosen.system,
             chosen.predictor,
             chosen.trend,
             chosen.hidden,
-            self.trust.level,
-            self.trust.min_confidence,
-            self.trust.min_bound,
+            trust.level,
+            trust.min_confidence,
+            trust.min_bound,
             1.0 if chosen.choice is None else chosen.choice.stretch,
         )
         parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
@@ -262,9 +245,9 @@ class _Job:
             "n_cells": min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS))),
         }
         options = {
-            **{name: getattr(self.reading, name) for name in USED_READING},
-            **self.how.to_dict(),
-            **{name: getattr(self.trust, name) for name in USED_TRUST},
+            **{name: getattr(self.ask.reading, name) for name in USED_READING},
+            **self.ask.method.to_dict(),
+            **{name: getattr(self.ask.trust, name) for name in USED_TRUST},
             "recall": self.recall,
         }
         what = {"inputs": inputs, "options": options, "versions": plan.versions()}
@@ -334,8 +317,7 @@ class _Job:
         )  # fmt: skip
 
     def _manifest(self, result: DatasetResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        options = {each: value for request in (self.reading, self.how, self.trust)
-                   for each, value in request.to_dict().items()}  # fmt: skip
+        options = self.ask.to_dict("reading", "method", "trust")
         return {
             **provenance(plan.own_version()),
             "options": {**options, "recall": self.recall},

@@ -13,33 +13,22 @@ import pyarrow as pa
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.stores import (
-    Filled,
+    Columns,
     NewCells,
-    StoreOptions,
-    fill_store,
+    Store,
+    filling,
     quoted,
     quoted_table,
     refuse_changed,
 )
-from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.table_filling import vector_cells
-from vecfill.requests import Method, Reading, Trust, takes
 
 _VIEW = "vecfill_new_vectors"
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
-def fill_duckdb(
-    connection: Any,
-    table: str,
-    *,
-    confidence: str | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
-) -> Filled:
+@filling
+@contextmanager
+def fill_duckdb(connection: Any, table: str) -> Iterator[Store]:
     """Fill the null vectors of a DuckDB table, in one transaction.
 
     `key` and `vector` name columns; vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``. The
@@ -53,11 +42,6 @@ def fill_duckdb(
         file.
     table
         Name of the table.
-    confidence
-        Name of a column for the confidence of each new vector; it is added if it does not exist.
-        Later runs do not learn from rows that have a confidence.
-    n_jobs, progress
-        As in `vecfill.impute`.
 
     Examples
     --------
@@ -71,50 +55,40 @@ def fill_duckdb(
     >>> connection.sql("SELECT count(*) FROM items WHERE hue IS NULL").fetchall()
     [(0,)]
     """
-    options = StoreOptions(confidence, n_jobs, progress or quiet)
-    with _opened(connection) as opened:
-        store = _DuckDB(opened, table, str(reading.key), str(reading.vector), confidence)
-        return fill_store(store, (reading, how, trust), options)
-
-
-@contextmanager
-def _opened(connection: Any) -> Iterator[Any]:
-    """Yield a connection; one that we opened is closed again."""
     duckdb = library("duckdb", extra="duckdb")
     if not isinstance(connection, str | os.PathLike):
-        yield connection
+        yield _DuckDB(connection, table)
         return
     with duckdb.connect(os.fspath(connection)) as opened:
-        yield opened
+        yield _DuckDB(opened, table)
 
 
 @dataclass(frozen=True)
-class _DuckDB:
+class _DuckDB(Store):
     connection: Any
     table: str
-    key: str
-    vector: str
-    confidence: str | None
 
-    def read(self) -> pa.Table:
+    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+        """Return all rows."""
         found = self.connection.sql(f"SELECT * FROM {quoted_table(self.table)}")
         return found.to_arrow_table()
 
-    def write(self, cells: NewCells) -> None:
+    def write(self, cells: NewCells, columns: Columns) -> None:
+        """Write all cells in one transaction."""
         connection, table = self.connection, quoted_table(self.table)
-        key, vector = quoted(self.key), quoted(self.vector)
+        key, vector = quoted(columns.key), quoted(columns.vector)
         lists = vector_cells(cells.vectors, pa.list_(pa.from_numpy_dtype(cells.vectors.dtype)))
-        columns: dict[str, Any] = {"key": cells.keys, "vector": lists}
+        new: dict[str, Any] = {"key": cells.keys, "vector": lists}
         changes = f"{vector} = new.vector"
         if cells.confidence is not None:
-            columns["sure"] = pa.array(cells.confidence, from_pandas=True)
-            changes += f", {quoted(str(self.confidence))} = new.sure"
+            new["sure"] = pa.array(cells.confidence, from_pandas=True)
+            changes += f", {quoted(str(columns.confidence))} = new.sure"
         self._begin()
         try:
             if cells.confidence is not None:
-                name = quoted(str(self.confidence))
+                name = quoted(str(columns.confidence))
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {name} DOUBLE")
-            connection.register(_VIEW, pa.table(columns))
+            connection.register(_VIEW, pa.table(new))
             found = connection.execute(
                 f"UPDATE {table} AS old SET {changes} FROM {_VIEW} AS new "
                 f"WHERE old.{key} = new.key AND old.{vector} IS NULL"

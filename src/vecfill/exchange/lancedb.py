@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +11,13 @@ import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.stores import Filled, NewCells, StoreOptions, fill_store, refuse_changed
-from vecfill.inputs.files import Progress, quiet
+from vecfill.exchange.stores import Columns, NewCells, Store, filling, refuse_changed
 from vecfill.inputs.table_filling import vector_cells
-from vecfill.requests import Method, Reading, Trust, takes
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
-def fill_lancedb(
-    table: Any,
-    *,
-    confidence: str | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
-) -> Filled:
+@filling
+@contextmanager
+def fill_lancedb(table: Any) -> Iterator[Store]:
     """Fill the null vectors of a LanceDB table.
 
     `key` and `vector` name columns. The other columns describe the rows, unless `ignore` names
@@ -37,11 +29,6 @@ def fill_lancedb(
     ----------
     table
         A table from ``lancedb.connect(...).open_table(...)``.
-    confidence
-        Name of a column for the confidence of each new vector; it is added if it does not exist.
-        Later runs do not learn from rows that have a confidence.
-    n_jobs, progress
-        As in `vecfill.impute`.
 
     Examples
     --------
@@ -60,43 +47,41 @@ def fill_lancedb(
             f"an object of type {type(table).__name__} is not a LanceDB table. Pass "
             "lancedb.connect(...).open_table(...)."
         )
-    options = StoreOptions(confidence, n_jobs, progress or quiet)
-    store = _LanceDB(table, str(reading.key), str(reading.vector), confidence)
-    return fill_store(store, (reading, how, trust), options)
+    yield _LanceDB(table)
 
 
 @dataclass(frozen=True)
-class _LanceDB:
+class _LanceDB(Store):
     table: Any
-    key: str
-    vector: str
-    confidence: str | None
 
-    def read(self) -> pa.Table:
+    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+        """Return all rows."""
         return self.table.to_arrow()
 
-    def write(self, cells: NewCells) -> None:
+    def write(self, cells: NewCells, columns: Columns) -> None:
+        """Write all cells as one new version, or go back to the version before."""
         version = self.table.version
         try:
-            self._merge(cells)
+            self._merge(cells, columns)
         except BaseException:
             if self.table.version != version:
                 self.table.restore(version)
             raise
 
-    def _merge(self, cells: NewCells) -> None:
-        if self.confidence is not None and self.confidence not in self.table.schema.names:
-            self.table.add_columns({self.confidence: "CAST(NULL AS DOUBLE)"})
+    def _merge(self, cells: NewCells, columns: Columns) -> None:
+        key, vector, confidence = columns.key, columns.vector, columns.confidence
+        if confidence is not None and confidence not in self.table.schema.names:
+            self.table.add_columns({confidence: "CAST(NULL AS DOUBLE)"})
         schema = self.table.schema
-        columns = {
-            self.key: cells.keys.cast(schema.field(self.key).type),
-            self.vector: vector_cells(cells.vectors, schema.field(self.vector).type),
+        new = {
+            key: cells.keys.cast(schema.field(key).type),
+            vector: vector_cells(cells.vectors, schema.field(vector).type),
         }
-        if self.confidence is not None and cells.confidence is not None:
-            columns[self.confidence] = pa.array(cells.confidence, from_pandas=True)
+        if confidence is not None and cells.confidence is not None:
+            new[confidence] = pa.array(cells.confidence, from_pandas=True)
         done = (
-            self.table.merge_insert(self.key)
-            .when_matched_update_all(where=f"target.`{self.vector}` IS NULL")
-            .execute(pa.table(columns))
+            self.table.merge_insert(key)
+            .when_matched_update_all(where=f"target.`{vector}` IS NULL")
+            .execute(pa.table(new))
         )
         refuse_changed(done.num_updated_rows, len(cells), "the table")

@@ -7,38 +7,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.stores import (
-    Filled,
+    Columns,
     NewCells,
-    StoreOptions,
-    fill_store,
+    Store,
+    filling,
     quoted,
     quoted_table,
     refuse_changed,
 )
-from vecfill.inputs.files import Progress, quiet
-from vecfill.requests import Method, Reading, Trust, takes
 
 _ARRAYS = {1021: pa.list_(pa.float32()), 1022: pa.list_(pa.float64())}
 """Arrow types by the number of PostgreSQL's: real[] and double precision[]."""
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
-def fill_postgres(
-    connection: Any,
-    table: str,
-    *,
-    confidence: str | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
-) -> Filled:
+@filling
+@contextmanager
+def fill_postgres(connection: Any, table: str) -> Iterator[Store]:
     """Fill the null vectors of a PostgreSQL table, in one transaction.
 
     `key` and `vector` name columns; vectors are of type ``real[]`` or ``double precision[]``. The
@@ -52,11 +42,6 @@ def fill_postgres(
         A connection from `psycopg.connect` without an open transaction, or a connection string.
     table
         Name of the table.
-    confidence
-        Name of a column for the confidence of each new vector; it is added if it does not exist.
-        Later runs do not learn from rows that have a confidence.
-    n_jobs, progress
-        As in `vecfill.impute`.
 
     Examples
     --------
@@ -64,55 +49,47 @@ def fill_postgres(
     ...     fill_postgres(connection, "items", key="id", vector="embedding").keys
     (4, 8, 15)
     """
-    options = StoreOptions(confidence, n_jobs, progress or quiet)
-    with _opened(connection) as opened:
-        store = _Postgres(opened, table, str(reading.key), str(reading.vector), confidence)
-        return fill_store(store, (reading, how, trust), options)
-
-
-@contextmanager
-def _opened(connection: Any) -> Iterator[Any]:
-    """Yield a connection; one that we opened is closed again."""
     psycopg = library("psycopg", extra="postgres")
     if isinstance(connection, str):
         with psycopg.connect(connection) as opened:
-            yield opened
+            yield _Postgres(opened, table)
         return
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         raise InputError(
             "the connection has a transaction open, and the vectors need one of their own. "
             "Commit it or roll it back first."
         )
-    yield connection
+    yield _Postgres(connection, table)
 
 
 @dataclass(frozen=True)
-class _Postgres:
+class _Postgres(Store):
     connection: Any
     table: str
-    key: str
-    vector: str
-    confidence: str | None
 
-    def read(self) -> pa.Table:
+    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+        """Return all rows."""
         with self.connection.transaction(), self.connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {quoted_table(self.table)}")
             rows = cursor.fetchall()
             kinds = [(column.name, column.type_code) for column in cursor.description]
-        columns = {
+        cells = {
             name: _arrow_column([row[place] for row in rows], code)
             for place, (name, code) in enumerate(kinds)
         }
-        return pa.table(columns)
+        return pa.table(cells)
 
-    def write(self, cells: NewCells) -> None:
-        table, key, vector = quoted_table(self.table), quoted(self.key), quoted(self.vector)
-        sure = None if self.confidence is None else quoted(self.confidence)
+    def write(self, cells: NewCells, columns: Columns) -> None:
+        """Write all cells in one transaction."""
+        table, key, vector = quoted_table(self.table), quoted(columns.key), quoted(columns.vector)
+        sure = None if columns.confidence is None else quoted(columns.confidence)
         names = ", ".join([key, vector, *([] if sure is None else [sure])])
         changes = f"{vector} = new.{vector}" + ("" if sure is None else f", {sure} = new.{sure}")
         values: list[list[Any]] = [cells.keys.to_pylist(), cells.vectors.tolist()]
         if cells.confidence is not None:
-            values.append([None if each != each else each for each in cells.confidence.tolist()])  # noqa: PLR0124
+            values.append(
+                [None if np.isnan(value) else value for value in cells.confidence.tolist()]
+            )
         with self.connection.transaction(), self.connection.cursor() as cursor:
             if sure is not None:
                 cursor.execute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,26 +12,15 @@ import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.stores import Filled, NewCells, StoreOptions, fill_store, refuse_changed
-from vecfill.inputs.files import Progress, quiet
-from vecfill.requests import Method, Reading, Trust, takes
+from vecfill.exchange.stores import Columns, NewCells, Store, filling, refuse_changed
 
 _KEY = "id"
 _BATCH = 1000
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
-def fill_qdrant(
-    client: Any,
-    collection: str,
-    *,
-    confidence: str | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
-) -> Filled:
+@filling
+@contextmanager
+def fill_qdrant(client: Any, collection: str) -> Iterator[Store]:
     """Fill the vectors that points of a Qdrant collection lack.
 
     `vector` is the name of a vector of the collection. The payload describes the points, unless
@@ -43,11 +33,6 @@ def fill_qdrant(
         A `qdrant_client.QdrantClient`.
     collection
         Name of the collection.
-    confidence
-        Name of a field of the payload for the confidence of each new vector. Later runs do not
-        learn from points that have a confidence.
-    n_jobs, progress
-        As in `vecfill.impute`.
 
     Examples
     --------
@@ -67,50 +52,47 @@ def fill_qdrant(
         raise InputError(
             f"an object of type {type(client).__name__} is not a QdrantClient. Pass one."
         )
-    if reading.key not in (None, _KEY):
-        raise InputError(f"key={reading.key!r}, but the key of a point is its id. Leave it out.")
-    reading = Reading(**{**vars(reading), "key": _KEY})
-    options = StoreOptions(confidence, n_jobs, progress or quiet)
-    store = _Qdrant(client, models, collection, str(reading.vector), confidence)
-    return fill_store(store, (reading, how, trust), options)
+    yield _Qdrant(client, models, collection)
 
 
 @dataclass(frozen=True)
-class _Qdrant:
+class _Qdrant(Store):
     client: Any
     models: Any
     collection: str
-    vector: str
-    confidence: str | None
 
-    def read(self) -> pa.Table:
+    key = _KEY
+
+    def read(self, columns: Columns) -> pa.Table:
+        """Return all points; a field of the payload is a column."""
+        vector = columns.vector
         names = self.client.get_collection(self.collection).config.params.vectors
-        if not isinstance(names, dict) or self.vector not in names:
+        if not isinstance(names, dict) or vector not in names:
             have = f"the vectors {', '.join(map(repr, names))}" if isinstance(names, dict) else (
                 "one vector without a name, which every point has"
             )  # fmt: skip
             raise InputError(
-                f"{self.collection} has no vector {self.vector!r} that points may lack: it has "
+                f"{self.collection} has no vector {vector!r} that points may lack: it has "
                 f"{have}. Name one of a collection with named vectors (vector=)."
             )
-        points = list(self._points())
+        points = list(self._points(vector))
         fields = dict.fromkeys(name for point in points for name in point.payload or {})
-        taken = {_KEY, self.vector} & {*fields}
+        taken = {_KEY, vector} & {*fields}
         if taken:
             raise InputError(
                 f"the payload has a field {taken.pop()!r}, which is the name of the id or of the "
                 "vector as well. Rename the field."
             )
-        columns: dict[str, Any] = {_KEY: _ids([point.id for point in points])}
-        columns |= {
+        cells: dict[str, Any] = {_KEY: _ids([point.id for point in points])}
+        cells |= {
             name: _payload([(point.payload or {}).get(name) for point in points], name)
             for name in fields
         }
-        vectors = [(point.vector or {}).get(self.vector) for point in points]
-        columns[self.vector] = pa.array(vectors, pa.list_(pa.float32()))
-        return pa.table(columns)
+        vectors = [(point.vector or {}).get(vector) for point in points]
+        cells[vector] = pa.array(vectors, pa.list_(pa.float32()))
+        return pa.table(cells)
 
-    def _points(self) -> Iterator[Any]:
+    def _points(self, vector: str) -> Iterator[Any]:
         place = None
         while True:
             found, place = self.client.scroll(
@@ -118,42 +100,42 @@ class _Qdrant:
                 limit=_BATCH,
                 offset=place,
                 with_payload=True,
-                with_vectors=[self.vector],
+                with_vectors=[vector],
             )
             yield from found
             if place is None:
                 return
 
-    def write(self, cells: NewCells) -> None:
+    def write(self, cells: NewCells, columns: Columns) -> None:
+        """Write all vectors; what was written before an error is removed again."""
+        vector, confidence = columns.vector, columns.confidence
         ids = [_id(key) for key in cells.keys.to_pylist()]
-        now = self.client.retrieve(
-            self.collection, ids, with_payload=False, with_vectors=[self.vector]
-        )
-        lacking = [point for point in now if not (point.vector or {}).get(self.vector)]
+        now = self.client.retrieve(self.collection, ids, with_payload=False, with_vectors=[vector])
+        lacking = [point for point in now if not (point.vector or {}).get(vector)]
         refuse_changed(len(lacking), len(ids), self.collection)
         try:
-            self._update(ids, cells.vectors)
-            if self.confidence is not None and cells.confidence is not None:
-                self._note(ids, cells.confidence)
+            self._update(ids, cells.vectors, vector)
+            if confidence is not None and cells.confidence is not None:
+                self._note(ids, cells.confidence, confidence)
         except BaseException:
-            self.client.delete_vectors(self.collection, vectors=[self.vector], points=ids)
-            if self.confidence is not None:
-                self.client.delete_payload(self.collection, keys=[self.confidence], points=ids)
+            self.client.delete_vectors(self.collection, vectors=[vector], points=ids)
+            if confidence is not None:
+                self.client.delete_payload(self.collection, keys=[confidence], points=ids)
             raise
 
-    def _update(self, ids: list[Any], vectors: np.ndarray) -> None:
+    def _update(self, ids: list[Any], vectors: np.ndarray, vector: str) -> None:
         for first in range(0, len(ids), _BATCH):
             part = zip(ids[first : first + _BATCH], vectors[first : first + _BATCH], strict=True)
             points = [
-                self.models.PointVectors(id=each, vector={self.vector: row.tolist()})
+                self.models.PointVectors(id=each, vector={vector: row.tolist()})
                 for each, row in part
             ]
             self.client.update_vectors(self.collection, points=points)
 
-    def _note(self, ids: list[Any], confidence: np.ndarray) -> None:
-        for each, value in zip(ids, confidence.tolist(), strict=True):
+    def _note(self, ids: list[Any], values: np.ndarray, field: str) -> None:
+        for each, value in zip(ids, values.tolist(), strict=True):
             if value == value:  # noqa: PLR0124 - NaN: too few points are known to learn it
-                payload = {self.confidence: value}
+                payload = {field: value}
                 self.client.set_payload(self.collection, payload=payload, points=[each])
 
 

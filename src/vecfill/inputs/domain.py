@@ -19,19 +19,19 @@ from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.objects import embedding_of_object
 from vecfill.inputs.prepared import Domain
 from vecfill.io.table_files import table_format
-from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Reading, takes
+from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Ask, Reading, takes
 
 __all__ = ["Domain", "as_domain"]
 
 
-@takes(reading=Reading)
+@takes(Reading)
 def as_domain(
     table: Any,
     *,
     names_only: bool = False,
     names_suffice: bool = False,
     skip_empty: bool = False,
-    reading: Reading,
+    ask: Ask,
 ) -> Domain:
     """Return the entities of any source and their vectors, with notes on what was done.
 
@@ -66,7 +66,25 @@ def as_domain(
            [2.8, 0. ],
            [0.1, 0. ]])
     """
-    reading.refuse_unused((), ("vector",), "vectors to be imputed do not describe entities")
+    ask.reading.refuse_unused((), ("vector",), "vectors to be imputed do not describe entities")
+    return domain_of(
+        table,
+        ask.reading,
+        names_only=names_only,
+        names_suffice=names_suffice,
+        skip_empty=skip_empty,
+    )
+
+
+def domain_of(
+    table: Any,
+    reading: Reading,
+    *,
+    names_only: bool = False,
+    names_suffice: bool = False,
+    skip_empty: bool = False,
+) -> Domain:
+    """Return what `as_domain` does, for options that were read already."""
     if isinstance(table, Domain):
         reading.refuse_unused((), DOMAIN_OPTIONS, "a Domain has been read already")
         return table

@@ -14,7 +14,7 @@ import numpy as np
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.counts import is_column, read_counts
-from vecfill.inputs.domain import Domain, as_domain
+from vecfill.inputs.domain import Domain, as_domain, domain_of
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.names import NameSearch
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
@@ -26,6 +26,7 @@ from vecfill.io.codecs import CODECS, codec_named, codec_of
 from vecfill.io.reading import about_odd, about_repeats
 from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
+from vecfill.io.tables import TableFile
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading
 
 if TYPE_CHECKING:
@@ -250,12 +251,6 @@ def read_domain(
         return read_sources(_joined(_named(table), _more_sources(reading)), _reader_of(reading))
     if reading.text or reading.source:
         return read_sources(_split(table, reading), _reader_of(reading))
-    options = {name: getattr(reading, name) for name in reading.asked() if name in DOMAIN_OPTIONS}
-    if reading.name_mode is not None:
-        del options["names"]
-    if reading.counts is not None and is_column(reading.counts):
-        # How often an entity was counted does not describe it.
-        options["ignore"] = (*reading.ignore, reading.counts)
     is_path = isinstance(table, str | os.PathLike)
     is_asked = reading.kind == "embedding"
     if is_path and (is_asked or (reading.kind == "features" and holds_vectors(Path(table)))):
@@ -266,10 +261,18 @@ def read_domain(
         vectors = read_embedding(table)
         domain = as_domain(vectors, standardize=reading.standardize)
         return replace(domain, notes=(*vectors.notes, *domain.notes))
+    names_suffice = reading.name_mode not in (None, "off")
+    plain = reading if reading.name_mode is None else replace(reading, names=None)
+    if reading.counts is not None and is_column(reading.counts):
+        # How often an entity was counted does not describe it.
+        plain = replace(plain, ignore=(*plain.ignore, reading.counts))
     try:
-        suffices = reading.name_mode not in (None, "off")
-        return as_domain(
-            table, names_only=names_only, names_suffice=suffices, skip_empty=skip_empty, **options
+        return domain_of(
+            table,
+            plain,
+            names_only=names_only,
+            names_suffice=names_suffice,
+            skip_empty=skip_empty,
         )
     except InputError:
         if reading.counts is not None and is_column(reading.counts):
@@ -375,6 +378,22 @@ def holds_vectors(path: Path) -> bool:
 def word_in_file(entity: str, format: str) -> str:  # noqa: A002
     """Return an entity's name as a file of this format can hold it."""
     return codec_named(format).word_of(entity)
+
+
+def shared_table(table: Any, reading: Reading, *, is_shown: bool = False) -> Any:
+    """Return a table file as one that is parsed once, however many readers it has."""
+    if isinstance(table, TableFile) or not isinstance(table, str | os.PathLike):
+        return table
+    counts = reading.counts is not None and is_column(reading.counts)
+    # Some readers need the cells as they are written; numbers would have to be parsed beside them.
+    as_text = is_shown or counts or bool(reading.text) or reading.vector is not None
+    return TableFile(table, as_text=as_text)
+
+
+def forget(table: Any) -> None:
+    """Free the cells of a shared table that nobody will ask for soon."""
+    if isinstance(table, TableFile):
+        table.forget()
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:

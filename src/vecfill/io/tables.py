@@ -11,8 +11,9 @@ import csv
 import io
 import json
 from collections.abc import Collection, Iterator
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather as pa_feather
@@ -75,6 +76,8 @@ def read_table(
     >>> table.to_pydict()
     {'name': ['iron', 'NA'], 'density': ['7.9', '1e5']}
     """
+    if isinstance(path, TableFile):
+        return path.table(encoding=encoding, separator=separator, header=header, texts=texts)
     path = Path(path)
     data, name = _unpacked(path, whole_file(path))
     if separator is None and name != path:
@@ -100,6 +103,36 @@ def read_table(
             f"{path} has a header and no rows. A table needs one row for each entity."
         )
     return table
+
+
+class TableFile(PathLike[str]):
+    """The path of a table that several readers share: as long as they agree, it is parsed once.
+
+    With `as_text`, columns of numbers come as text even to readers that would take numbers.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, as_text: bool) -> None:
+        self._path = fspath(path)
+        self._as_text = as_text
+        self._options: dict[str, object] = {}
+        self._table: pa.Table | None = None
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __str__(self) -> str:
+        return self._path
+
+    def table(self, *, texts: Collection[str] | None, **options: Any) -> pa.Table:
+        """Return what `read_table` does."""
+        asked = {**options, "texts": None if self._as_text or texts is None else {*texts}}
+        if self._table is None or self._options != asked:
+            self._table, self._options = read_table(self._path, **asked), asked
+        return self._table
+
+    def forget(self) -> None:
+        """Free the cells; who asks again has the file parsed again."""
+        self._table = None
 
 
 def read_pairs(path: str | PathLike[str], *, second: str = "word") -> list[tuple[str, str]]:

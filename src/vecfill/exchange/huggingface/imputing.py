@@ -22,7 +22,7 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.sources import are_sources
 from vecfill.io import iter_words, read_embedding
 from vecfill.io.names import read_names
-from vecfill.requests import DOMAIN_OPTIONS, Method, Reading, Trust, takes
+from vecfill.requests import DOMAIN_OPTIONS, Ask, Method, Reading, Trust, takes
 from vecfill.result import Result
 from vecfill.run import impute
 
@@ -46,7 +46,7 @@ class TokenImputation:
     """Terms that get no row, and why."""
 
 
-@takes(reading=Reading, how=Method, trust=Trust)
+@takes(Reading, Method, Trust)
 def impute_tokens(
     folder: str | os.PathLike[str],
     terms: Iterable[str] | str | os.PathLike[str],
@@ -56,9 +56,7 @@ def impute_tokens(
     tensor: str | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    reading: Reading,
-    how: Method,
-    trust: Trust,
+    ask: Ask,
 ) -> TokenImputation:
     """Return rows for terms that a language model splits into pieces, ready for `add_tokens`.
 
@@ -95,6 +93,7 @@ def impute_tokens(
     >>> found.skipped
     {'iron': 'is one token already'}
     """
+    reading = ask.reading
     sources = _named(source)
     _refuse_unused(reading, sources.values())
     tell = progress or quiet
@@ -111,15 +110,14 @@ def impute_tokens(
     skipped |= {term: _NOT_COVERED for term in usable if term not in covered}
     if covered.isdisjoint(usable):
         raise InputError(_about_nothing(skipped))
-    options = {name: getattr(how, name) for name in how.asked()}
-    options |= {name: getattr(trust, name) for name in trust.asked()}
-    options |= {"match": "exact", "n_jobs": n_jobs, "progress": progress}
+    ask = replace(ask, reading=Reading(match="exact"))
+    how_to_run: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
     described = next(iter(domains.values())) if len(domains) == 1 else domains
-    result = impute(described, model.embedding(model.tables.inputs[0]), **options)
+    result = impute(described, model.embedding(model.tables.inputs[0]), **how_to_run, ask=ask)
     # Confidence is judged by the input table; a term that is added needs a row in the head too.
-    options |= {"min_confidence": None, "min_bound": None}
+    ask = replace(ask, trust=replace(ask.trust, min_confidence=None, min_bound=None))
     wanted = model.tables.heads[:1] if head == "auto" else ()
-    heads = [impute(described, model.embedding(each), **options) for each in wanted]
+    heads = [impute(described, model.embedding(table), **how_to_run, ask=ask) for table in wanted]
     skipped |= {term: _why_left_out(term, result, entities) for term in result.abstained}
     result, without = _with_rows_in(result, heads)
     skipped |= dict.fromkeys(without, "is described by no source that helps the output table")

@@ -19,7 +19,7 @@ from vecfill.io import read_embedding
 from vecfill.io.names import read_names
 from vecfill.io.patching import Patch
 from vecfill.io.replacing import row_patches
-from vecfill.requests import Reading, Replacement
+from vecfill.requests import Ask, Reading, Replacement
 from vecfill.result import Result
 
 EXCLUDED, SUSPICIOUS = "excluded", "suspicious"
@@ -180,13 +180,13 @@ def patches_of(
     result: Result | None,
     rows: WrittenRows,
     inputs: Inputs,
-    reading: Reading,
-    blend: float | None,
+    ask: Ask,
 ) -> tuple[Patch, ...]:
     """Return the rows to replace and what is to stand in their place."""
     if result is None or not rows.replaced:
         return ()
-    where: dict[str, Any] = {"format": reading.format, "member": reading.member}
+    where: dict[str, Any] = {"format": ask.reading.format, "member": ask.reading.member}
+    blend = ask.replacement.blend
     entities, words = list(rows.replaced), list(rows.replaced.values())
     vectors = result.embedding[entities]
     if blend is not None:

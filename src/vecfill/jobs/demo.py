@@ -170,7 +170,7 @@ def _indented(text: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demo from a shell: ``python -m vecfill.demo [DIR]``."""
+    """Run the demo from a shell: ``python -m vecfill.jobs.demo [DIR]``."""
     parser = argparse.ArgumentParser(prog="vecfill demo", description=__doc__)
     parser.add_argument("folder", nargs="?", default="vecfill-demo")
     parser.add_argument("--overwrite", action="store_true", help="replace files of an earlier demo")
