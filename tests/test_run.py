@@ -130,7 +130,7 @@ def test_nothing_unknown_imputes_nothing(towns):
 
 def test_too_few_known_entities_need_the_paper_or_force(towns):
     table, embedding = towns
-    few = embedding.subset(["Town0", "Town1"])
+    few = vf.Embedding(["Town0", "Town1"], embedding[["Town0", "Town1"]])
     with pytest.raises(vf.InputError, match="Only 2 entities are known"):
         vf.impute(table, few)
     for options in ({"method": "paper"}, {"force": True}):

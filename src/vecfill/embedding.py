@@ -151,19 +151,8 @@ class Embedding:
         except (KeyError, TypeError):
             raise InputError(
                 f"{word!r} is not among the {len(self)} words of this embedding. "
-                "Test with `in` first, or use subset() on words that are."
+                "Test with `in` first."
             ) from None
-
-    def subset(self, words: Iterable[str]) -> Embedding:
-        """Return an embedding of `words` alone, in that order; each must be present.
-
-        Examples
-        --------
-        >>> Embedding(["a", "b"], [[1.0], [2.0]]).subset(["b"])
-        Embedding(1 word, 1 dim, float64: 'b')
-        """
-        chosen = list(words)
-        return Embedding(chosen, self[chosen], provenance=self._provenance)
 
     def most_similar(self, query: str | ArrayLike, n: int = 10) -> list[tuple[str, float]]:
         """Return the `n` words nearest to a word or vector by cosine, nearest first.

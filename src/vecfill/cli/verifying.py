@@ -12,34 +12,37 @@ from vecfill._english import count
 from vecfill.cli import console, options
 from vecfill.cli.tokens import are_models, verify_folders
 
+Original = Annotated[
+    Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
+]
+Enriched = Annotated[Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")]
+Manifest = Annotated[
+    Path | None,
+    typer.Option(
+        "--replaced",
+        rich_help_panel="Input",
+        metavar="MANIFEST",
+        help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
+    ),
+]
+Vector = Annotated[
+    str | None,
+    typer.Option(
+        "--vector",
+        rich_help_panel="Input",
+        metavar="COLUMN",
+        help="Column of vectors, if the files are tables with features and vectors.",
+    ),
+]
+
 
 def verify(
-    original: Annotated[
-        Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")
-    ],
-    enriched: Annotated[
-        Path, typer.Argument(metavar="ENRICHED", help="The file with the added rows.")
-    ],
+    original: Original,
+    enriched: Enriched,
     format: options.FormatOption = None,  # noqa: A002
     member: options.MemberOption = None,
-    replaced: Annotated[
-        Path | None,
-        typer.Option(
-            "--replaced",
-            rich_help_panel="Input",
-            metavar="MANIFEST",
-            help="Manifest of ENRICHED. Exactly the rows that it lists as replaced must differ.",
-        ),
-    ] = None,
-    vector: Annotated[
-        str | None,
-        typer.Option(
-            "--vector",
-            rich_help_panel="Input",
-            metavar="COLUMN",
-            help="Column of vectors, if the files are tables with features and vectors.",
-        ),
-    ] = None,
+    replaced: Manifest = None,
+    vector: Vector = None,
     json: options.JsonOption = False,
 ) -> None:
     """Prove that every known row is unchanged.

@@ -14,8 +14,6 @@ from vecfill.distributed.pieces import read_table, write_table
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.io.reading import read_embedding
 
-ROWS_IN_GROUP = 65536
-
 
 def convert(
     layout: Layout,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,14 +49,6 @@ class Facts:
         """Return a column of numbers."""
         advice = "Vectors and distances are numbers."
         return read_numbers(self.label, name, self.columns[name], self.entities, advice=advice)
-
-
-class Reader(Protocol):
-    """How one source was read."""
-
-    def read(self, facts: Facts) -> LaterRows:
-        """Return the rows of new entities."""
-        ...
 
 
 def facts_of(

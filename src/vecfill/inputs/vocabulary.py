@@ -32,6 +32,7 @@ class VocabularySample:
 
     Examples
     --------
+    >>> from vecfill.io import Scan
     >>> import tempfile, pathlib
     >>> from vecfill.io import Scan
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
