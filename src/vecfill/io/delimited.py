@@ -24,7 +24,7 @@ from vecfill.io.comparing import difference_of_tables
 from vecfill.io.lines import BOM, needs_float64, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
-from vecfill.io.records import Record, fields_of, records_of, unquoted
+from vecfill.io.records import Record, fields_of, quoted, records_of, unquoted
 from vecfill.io.sources import Source
 
 
@@ -253,15 +253,9 @@ def _rows_as_csv(added: Embedding, delimiter: bytes, newline: bytes) -> Iterator
     for words, vectors in in_blocks(added):
         texts = shortest_texts(vectors).to_pylist()
         yield b"".join(
-            _quoted(encoded(word), delimiter)
+            quoted(encoded(word), delimiter)
             + delimiter
             + numbers.encode("ascii").replace(b" ", delimiter)
             + newline
             for word, numbers in zip(words, texts, strict=True)
         )
-
-
-def _quoted(word: bytes, delimiter: bytes) -> bytes:
-    if any(each in word for each in (delimiter, b'"', b"\n", b"\r")):
-        return b'"' + word.replace(b'"', b'""') + b'"'
-    return word

@@ -1,9 +1,14 @@
-"""Where the records of a CSV or TSV file stand; quoted cells may hold line ends."""
+"""Where the records and cells of a CSV or TSV file stand; quoted cells may hold line ends.
+
+All that changes such files cuts them here. Readers of numbers and of whole tables have Arrow do it,
+and `vecfill.io.tables` reads what Arrow does not take, line by line, to say what is wrong.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
@@ -60,8 +65,7 @@ def fields_of(record: bytes, delimiter: bytes) -> list[bytes] | None:
     >>> fields_of(b'"a,b",1', b","), fields_of(b'"a', b",")
     ([b'"a,b"', b'1'], None)
     """
-    # Possessive, so that two quotes inside a cell are never taken for its end and a new one.
-    cell = re.compile(rb'("(?:[^"]|"")*+")?+[^%b\r\n]*' % re.escape(delimiter))
+    cell = _cell(delimiter)
     fields: list[bytes] = []
     place = 0
     while True:
@@ -70,9 +74,31 @@ def fields_of(record: bytes, delimiter: bytes) -> list[bytes] | None:
         if found[0].startswith(b'"') and found[1] is None:
             return None
         fields.append(found[0])
-        place = found.end() + 1
+        place = found.end() + len(delimiter)
         if record[found.end() : place] != delimiter:
             return fields
+
+
+@cache
+def _cell(delimiter: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a cell; the delimiter is one character, of one byte or more."""
+    mark = re.escape(delimiter)
+    plain = rb"[^%b\r\n]*" if len(delimiter) == 1 else rb"(?:(?!%b)[^\r\n])*"
+    # Possessive, so that two quotes inside a cell are never taken for its end and a new one.
+    return re.compile(rb'("(?:[^"]|"")*+")?+' + plain % mark)
+
+
+def quoted(cell: bytes, delimiter: bytes) -> bytes:
+    """Return text as a cell, in quotes where it must be.
+
+    Examples
+    --------
+    >>> quoted(b'a "b, c', b","), quoted(b"d", b",")
+    (b'"a ""b, c"', b'd')
+    """
+    if any(mark in cell for mark in (delimiter, b'"', b"\n", b"\r")):
+        return b'"' + cell.replace(b'"', b'""') + b'"'
+    return cell
 
 
 def unquoted(cell: bytes) -> bytes:

@@ -6,9 +6,9 @@ files are written anew from Arrow, with the same schema, metadata and compressio
 
 from __future__ import annotations
 
+import codecs
 import io
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
+from vecfill.io.records import fields_of, quoted, records_of
 
 _SUFFIXES = {
     "parquet": (".parquet", ".pq"),
@@ -123,60 +124,38 @@ def rewritten_text(
         raise FormatError(
             f"the bytes of the table cannot be kept in the encoding {encoding}. Save it as UTF-8."
         )
-    pieces: list[str] = []
-    done = 0
-    for row, record in enumerate(_records(text, separator), start=-1 if header else 0):
-        if len(record) != len(names):
+    # In UTF-8 no byte of a letter looks like a separator or a quote.
+    content, mark = text.encode("utf-8", "surrogatepass"), separator.encode()
+    start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
+    pieces, done = [content[:start]], start
+    row = -1 if header else 0
+    for record in records_of(io.BytesIO(content[start:]), mark, 0):
+        cells = fields_of(record.content, mark) or []
+        if len(cells) != len(names):
             raise FormatError(
-                f"row {row + 1} of the table has {len(record)} cells, but there are {len(names)} "
+                f"row {row + 1} of the table has {len(cells)} cells, but there are {len(names)} "
                 "columns. Quote cells that contain the separator or a line break."
             )
-        for start, end, new in _edits(record, row, changes, names):
-            pieces += (text[done:start], _quoted(new, separator) if new else "")
-            done = end
-        for change in (each for each in changes if each.is_new):
-            new = change.column if row < 0 else change.cells.get(row, "")
-            end = record[-1][1]
-            pieces += (text[done:end], separator, _quoted(new, separator) if new else "")
-            done = end
-    pieces.append(text[done:])
-    return "".join(pieces).encode(encoding)
+        first = start + record.offset
+        pieces += [content[done:first], mark.join(_changed(cells, row, changes, names, mark))]
+        done = first + len(record.content)
+        row += 1
+    if content[done:].strip(b"\r\n"):
+        raise FormatError(
+            "the table has a quote that is not closed before its end. Mend the last row."
+        )
+    return b"".join([*pieces, content[done:]]).decode("utf-8", "surrogatepass").encode(encoding)
 
 
-def _edits(
-    record: list[tuple[int, int]], row: int, changes: list[TextCells], names: list[str]
-) -> list[tuple[int, int, str]]:
-    """Return which characters of a row are exchanged for what, from left to right."""
-    found = [
-        (*record[names.index(change.column)], change.cells[row])
-        for change in changes
-        if not change.is_new and row in change.cells
-    ]
-    return sorted(found)
-
-
-def _records(text: str, separator: str) -> Iterator[list[tuple[int, int]]]:
-    """Give the first and last place of every cell of every row; blank lines are no rows."""
-    mark = re.escape(separator)
-    cell = re.compile(rf'("(?:[^"]|"")*"|(?!")[^{mark}\r\n]*)({mark}|\r\n|\n|\r|\Z)')
-    place = 1 if text.startswith("\ufeff") else 0
-    record: list[tuple[int, int]] = []
-    while place < len(text) or record:
-        found = cell.match(text, place)
-        if found is None:
-            line = text.count("\n", 0, place) + 1
-            raise FormatError(
-                f"line {line} of the table has a quote that is not closed before the next "
-                "separator. Mend that line."
-            )
-        record.append(found.span(1))
-        place = found.end()
-        if found.group(2) != separator:
-            if len(record) > 1 or found.end(1) > found.start(1):
-                yield record
-            record = []
-
-
-def _quoted(text: str, separator: str) -> str:
-    needs_quotes = any(mark in text for mark in (separator, '"', "\n", "\r"))
-    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
+def _changed(
+    cells: list[bytes], row: int, changes: list[TextCells], names: list[str], mark: bytes
+) -> list[bytes]:
+    """Return the cells of a row with other text in some of them, and new ones at the end."""
+    for change in changes:
+        text = change.column if change.is_new and row < 0 else change.cells.get(row, "")
+        new = quoted(text.encode("utf-8", "surrogatepass"), mark)
+        if change.is_new:
+            cells = [*cells, new]
+        elif row in change.cells:
+            cells[names.index(change.column)] = new
+    return cells
