@@ -26,9 +26,8 @@ class Added:
     Examples
     --------
     >>> from vecfill import impute
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> added = impute(places, known).to_model().add({"newtown": [0.1, 0.2], "town3": [0.0, 0.0]})
     >>> added
     Added: 1 new entity; confidence 1.00

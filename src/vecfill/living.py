@@ -44,9 +44,8 @@ class LivingModel(KeptModel):
     Examples
     --------
     >>> from vecfill import impute
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> model = impute(places, known).to_model()
     >>> model.add({"newtown": [0.1, 0.2]}).embedding["newtown"].round(1)
     array([0.1, 0.2, 0. , 0. , 0. ])

@@ -53,9 +53,8 @@ class Result:
     Examples
     --------
     >>> from vecfill import impute
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> result = impute(places, known)
     >>> len(result.embedding), len(result.known), len(result.enriched)
     (10, 50, 60)

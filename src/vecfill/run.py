@@ -81,10 +81,8 @@ def impute(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> result = impute(places, known)
     >>> result.embedding
     Embedding(10 words, 5 dims, float64: 'town50', 'town51', 'town52', 'town53', 'town54', ...)
@@ -293,10 +291,8 @@ def evaluate(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 5) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> report = evaluate(places, known)
     >>> report.n_known, report.n_unknown, report.has_signal
     (50, 10, True)

@@ -30,14 +30,13 @@ def to_pandas(result: Result, *, layout: str = "list") -> pd.DataFrame:
     Examples
     --------
     >>> from vecfill import impute
-    >>> rng = np.random.default_rng(0)
-    >>> places = {f"town{i}": rng.normal(size=2) for i in range(60)}
-    >>> known = {name: place @ np.eye(2, 3) for name, place in list(places.items())[:50]}
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
     >>> result = impute(places, known)
     >>> to_pandas(result).columns.tolist()
     ['is_imputed', 'confidence', 'lower_bound', 'vector']
     >>> to_pandas(result, layout="columns").shape
-    (60, 3)
+    (60, 5)
     """
     checks.one_of(layout, "layout", LAYOUTS)
     table = result.to_pandas()

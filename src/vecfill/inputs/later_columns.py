@@ -64,7 +64,19 @@ class NumberColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryColumn:
+class _Labelled:
+    """A column whose categories have places."""
+
+    name: str
+    labels: tuple[str, ...] = field(repr=False)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {label: place for place, label in enumerate(self.labels)}
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryColumn(_Labelled):
     """A column of categories, an indicator each.
 
     Examples
@@ -75,18 +87,12 @@ class CategoryColumn:
            [0., 0.]]), ['', "kind is 'plasma', which no fitted entity had"])
     """
 
-    name: str
-    labels: tuple[str, ...] = field(repr=False)
     value: float
 
     @property
     def width(self) -> int:
         """How many numbers a cell becomes."""
         return len(self.labels)
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {label: place for place, label in enumerate(self.labels)}
 
     def encoded(
         self, cells: Cells, entities: Sequence[str], label: str
@@ -103,12 +109,12 @@ class CategoryColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class SignsColumn:
-    """A column of very many categories, as random signs made from the label alone."""
+class SignsColumn(_Labelled):
+    """A column of very many categories, as random signs made from the label alone.
 
-    name: str
-    labels: tuple[str, ...] = field(repr=False)
-    """Categories of more than one fitted row."""
+    Its `labels` are the categories of more than one fitted row.
+    """
+
     scale: float
     expects_new: bool = False
     """Whether many fitted rows had a category of their own."""
@@ -117,10 +123,6 @@ class SignsColumn:
     def width(self) -> int:
         """How many numbers a cell becomes."""
         return N_SIGNS
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {label: place for place, label in enumerate(self.labels)}
 
     def encoded(
         self, cells: Cells, entities: Sequence[str], label: str

@@ -23,8 +23,8 @@ from vecfill.provenance import Fingerprint, as_json, manifest_path, provenance
 from vecfill.requests import Ask
 from vecfill.result import Result
 from vecfill.trust.evaluation import Evaluation
+from vecfill.views import report as pages
 from vecfill.views.columns import columns_to_show
-from vecfill.views.report import report_bytes
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Job(ABC):
             self.tell("Writing the report", 0, 0)
             # Without a manifest there need be no lasting result: it may go to standard output.
             shown = about if manifest else {**about, "output": Path(self.output).name}
-            beside[Path(report)] = report_bytes(
+            beside[Path(report)] = pages.report_bytes(
                 done.result,
                 evaluation=done.evaluation,
                 columns=columns_to_show(self.table, self.ask.reading),

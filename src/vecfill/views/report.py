@@ -80,32 +80,14 @@ def write_report(
         file.write(content)
 
 
-def report_bytes(
-    result: Result,
-    *,
-    evaluation: Evaluation | None = None,
-    columns: Any = None,
-    coordinates: Coordinates | None = None,
-    geography: bool | None = None,
-    title: str = "Imputed vectors",
-    manifest: Mapping[str, Any] | None = None,
-) -> bytes:
+def report_bytes(result: Result, *, title: str = "Imputed vectors", **options: Any) -> bytes:
     """Return what `write_report` writes, for those who write it together with other files."""
     if not hasattr(result, "suspicious"):
         raise InputError(
             f"an object of type {type(result).__name__} is no result. Pass what vecfill.impute "
             "returned."
         )
-    data = page_data(
-        result,
-        evaluation=evaluation,
-        columns=columns,
-        coordinates=coordinates,
-        geography=geography,
-        manifest=manifest,
-    )
-    data["title"] = title
-    return page(data).encode("utf-8")
+    return page({**page_data(result, **options), "title": title}).encode("utf-8")
 
 
 def page(data: dict[str, Any]) -> str:
