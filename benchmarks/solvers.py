@@ -18,7 +18,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import LinearOperator, bicgstab, gmres, spilu
 
 from data import real_rows, synthetic_rows
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.graph import spanning_neighbor_graph
 from vecfill.method.solve.parts import split_weights
 from vecfill.method.solve.system import UnknownSystem

@@ -15,7 +15,7 @@ import pytest
 import vecfill as vf
 from tests.shell import N_KNOWN, N_TOWNS, World
 from vecfill.io import verify
-from vecfill.provenance import Fingerprint
+from vecfill.io.provenance import Fingerprint
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_manifest_says_how_the_result_was_made(world):
 def test_an_odd_clock_still_gives_a_valid_manifest(world, monkeypatch, seconds):
     monkeypatch.setenv("TZ", "Nowhere/Odd+99")
     time.tzset()
-    monkeypatch.setattr("vecfill.provenance.time.time", lambda: seconds)
+    monkeypatch.setattr("vecfill.io.provenance.time.time", lambda: seconds)
     enriched(world)
     assert json.loads((world.folder / "new.vec.manifest.json").read_text())["made_at"]
     monkeypatch.undo()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vecfill import _memory
+from vecfill.machine import memory
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def asked(monkeypatch):
 
 
 def test_arrow_and_the_c_library_give_back_what_is_free(asked):
-    _memory.give_back()
+    memory.give_back()
     assert asked == ["arrow", 0]
 
 
 def test_who_is_not_there_is_not_asked(asked, monkeypatch):
     monkeypatch.delitem(sys.modules, "pyarrow")
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace())
-    _memory.give_back()
+    memory.give_back()
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", None)
-    _memory.give_back()
+    memory.give_back()
     assert asked == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from vecfill.provenance import as_json
+from vecfill.io.provenance import as_json
 
 SMALL = [
     {},

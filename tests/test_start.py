@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vecfill._compiled import compiled
+from vecfill.machine.compiled import compiled
 
 SLOW_TO_LOAD = ("numba", "pandas", "scipy", "sklearn")
 
@@ -76,13 +76,13 @@ def test_a_package_that_cannot_be_written_is_cached_in_the_folder_of_the_user(op
     home.mkdir()
     home.chmod(0o777)
     work = "@compiled\ndef twice(value):\n    return 2 * value\n"
-    (package / "work.py").write_text("from vecfill._compiled import compiled\n\n\n" + work)
+    (package / "work.py").write_text("from vecfill.machine.compiled import compiled\n\n\n" + work)
     package.chmod(0o555)
     # Root may write anywhere, and would not need another folder. All that is needed is loaded
     # before, because the files of Python may belong to root alone.
     code = f"""
     import os, sys
-    from vecfill._compiled import compiled
+    from vecfill.machine.compiled import compiled
     compiled(lambda value: 2 * value)(4)
     if os.getuid() == 0:
         os.setgid(65534)

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from comparing import above, add_sizes, compared, fewer, folds_of, keep, show, weighted
 from datasets import SETS, Set
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.space import Space
 from vecfill.trust import choice

@@ -48,12 +48,12 @@ from comparing import (
 from datasets import GLOVE, SETS, Set
 
 import vecfill as vf
-from vecfill._blas import one_blas_thread
 from vecfill.inputs.describing import described
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.folding import folded
 from vecfill.inputs.siblings import inflected_siblings
 from vecfill.inputs.sources import JointDomain, read_sources
+from vecfill.machine.blas import one_blas_thread
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.trust.decision import decide

@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vecfill.auto_imputer import AutoImputer
     from vecfill.distributed.job import impute_dataset
     from vecfill.embedding import Embedding
     from vecfill.errors import (
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
         OptionError,
         VecfillError,
     )
+    from vecfill.estimators.auto import AutoImputer
+    from vecfill.estimators.latent_semantic import LatentSemanticImputer
     from vecfill.exchange.duckdb import fill_duckdb
     from vecfill.exchange.gensim import to_gensim
     from vecfill.exchange.huggingface.adding import add_tokens
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from vecfill.exchange.spacy import to_spacy
     from vecfill.exchange.tables import to_pandas
     from vecfill.exchange.torch import to_torch
-    from vecfill.imputer import LatentSemanticImputer
     from vecfill.inputs.domain import as_domain
     from vecfill.inputs.sources import edges
     from vecfill.inputs.text import text
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from vecfill.jobs.enrich import enrich
     from vecfill.jobs.table import fill_table
     from vecfill.living import LivingModel, load
+    from vecfill.machine.progress import ProgressBar
     from vecfill.model.predictors import LatentSemantic
-    from vecfill.progress import ProgressBar
     from vecfill.result import Result
     from vecfill.run import evaluate, impute
     from vecfill.views.report import write_report
@@ -105,20 +105,20 @@ __all__ = [
 # Loaded when first asked for: scikit-learn, Numba and Arrow together take over a second, and
 # `vecfill --help` needs none of them.
 _HOMES = {
-    "AutoImputer": "vecfill.auto_imputer",
+    "AutoImputer": "vecfill.estimators.auto",
     "CollapseError": "vecfill.errors",
     "ConvergenceWarning": "vecfill.errors",
     "Embedding": "vecfill.embedding",
     "FormatError": "vecfill.errors",
     "InputError": "vecfill.errors",
-    "LatentSemanticImputer": "vecfill.imputer",
+    "LatentSemanticImputer": "vecfill.estimators.latent_semantic",
     "LivingModel": "vecfill.living",
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
     "LatentSemantic": "vecfill.model.predictors",
     "OptionError": "vecfill.errors",
-    "ProgressBar": "vecfill.progress",
+    "ProgressBar": "vecfill.machine.progress",
     "Result": "vecfill.result",
     "as_domain": "vecfill.inputs.domain",
     "edges": "vecfill.inputs.sources",
@@ -147,8 +147,8 @@ _HOMES = {
     "write_report": "vecfill.views.report",
 }
 _MODULES = (
-    "distributed", "embedding", "errors", "exchange",
-    "imputer", "inputs", "io", "jobs", "method", "model", "requests",
+    "distributed", "embedding", "errors", "estimators", "exchange",
+    "inputs", "io", "jobs", "method", "model", "requests",
     "run", "trust", "views",
 )  # fmt: skip
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation
+from vecfill.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vecfill._english import count
 from vecfill._types import KnownMask
 from vecfill.errors import DtypeError, InputError
+from vecfill.wording import count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

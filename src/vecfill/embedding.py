@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecfill._english import count
-from vecfill._lengths import with_safe_squares
 from vecfill.errors import InputError
+from vecfill.machine.lengths import with_safe_squares
+from vecfill.wording import count
 
 FloatArray = NDArray[np.floating[Any]]
 

@@ -11,7 +11,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from vecfill import checks
-from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
@@ -34,6 +33,7 @@ from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Suspicion, Teachers
 from vecfill.trust.signals import mixed_values, signals
 from vecfill.trust.strata import Stratum
+from vecfill.wording import count
 
 ROWS_PER_BLOCK = 8192
 

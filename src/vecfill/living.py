@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
-from vecfill._english import count, percent
-from vecfill._lengths import row_lengths
 from vecfill.added import Added
 from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.embedding import Embedding, printable
@@ -19,6 +16,8 @@ from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames, NamesOfRows
 from vecfill.inputs.later_rows import KeptSource
 from vecfill.kept_model import KeptModel, fitting
+from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.scaling import in_range_of
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.serving.base import Served
@@ -32,6 +31,7 @@ from vecfill.trust.explanation import Explanation, explained, largest_shares
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
 from vecfill.trust.proof import Teachers
 from vecfill.trust.signals import signals_of_served
+from vecfill.wording import count, percent
 
 
 class LivingModel(KeptModel):

@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill._english import count, percent, wrapped
-from vecfill._html import html_details, html_facts
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table_filling import Filling, filled
+from vecfill.io.provenance import provenance
 from vecfill.living import LivingModel
 from vecfill.living_of import living_model
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
-from vecfill.provenance import provenance
-from vecfill.result_tables import arrow_table, html_rows, pandas_frame
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision
@@ -36,6 +33,8 @@ from vecfill.trust.proof import Proof, Suspicion
 from vecfill.trust.sanity import Sanity
 from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
+from vecfill.trust.tables import arrow_table, html_rows, pandas_frame
+from vecfill.wording import count, html_details, html_facts, percent, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
-from vecfill._blas import one_blas_thread
-from vecfill._english import count
-from vecfill._memory import give_back
 from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.sources import JointDomain
+from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.memory import give_back
 from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
@@ -25,14 +24,6 @@ from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
 from vecfill.model.stack import Stack
-from vecfill.notes import (
-    collapsed,
-    degree_notes,
-    no_signal,
-    notes_on_trust,
-    sanity_notes,
-    undescribed_notes,
-)
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
@@ -40,9 +31,18 @@ from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision, decide
 from vecfill.trust.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import norm_factors
+from vecfill.trust.notes import (
+    collapsed,
+    degree_notes,
+    no_signal,
+    notes_on_trust,
+    sanity_notes,
+    undescribed_notes,
+)
 from vecfill.trust.proof import Proof, prove
 from vecfill.trust.sanity import Sanity, Words, sanity_of
 from vecfill.trust.scores import GOALS
+from vecfill.wording import count
 
 
 @takes(Reading, Method, Trust)

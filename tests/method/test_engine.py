@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tests.method.search.test_neighbors import awkward_rows
 from tests.method.test_propagation import made_problem
 from vecfill import InputError, LatentSemanticImputer
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method import engine, graph
 from vecfill.method.engine import fill, n_workers, parallel_map, row_blocks
 from vecfill.method.graph import measured_neighbor_graphs

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vecfill import _english
-from vecfill._english import count
+from vecfill import wording
+from vecfill.wording import count
 
 if TYPE_CHECKING:
     from vecfill.io import Verification
@@ -77,7 +77,7 @@ def wrapped(text: str, stream: Any) -> str:
     columns = shutil.get_terminal_size(seen).columns
     width, style = max(20, min(WIDEST, columns)), {"subsequent_indent": "  "}
     lines = text.split("\n")
-    broken = [_english.wrapped(line, width, break_long_words=False, **style) for line in lines]
+    broken = [wording.wrapped(line, width, break_long_words=False, **style) for line in lines]
     return "\n".join("\n".join(each) for each in broken)
 
 
@@ -126,7 +126,7 @@ def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
 
 def out_json(content: Any) -> None:
     """Print plain values as JSON."""
-    from vecfill.provenance import as_json
+    from vecfill.io.provenance import as_json
 
     out(as_json(content))
 

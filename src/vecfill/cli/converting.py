@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vecfill._english import count
 from vecfill.cli import console, options
+from vecfill.wording import count
 
 
 def convert(

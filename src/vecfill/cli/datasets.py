@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecfill._english import count, percent
 from vecfill.cli import console, options
 from vecfill.cli.wording import flag_of
 from vecfill.requests import Ask
+from vecfill.wording import count, percent
 
 if TYPE_CHECKING:
     from vecfill.distributed.job import DatasetResult

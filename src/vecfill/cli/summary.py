@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vecfill._english import count, percent, wrapped
 from vecfill.cli import console
 from vecfill.cli.help import WIDEST, heading
 from vecfill.cli.wording import flag_of
+from vecfill.wording import count, percent, wrapped
 
 if TYPE_CHECKING:
     from vecfill.jobs.job import Enrichment

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vecfill._english import count
 from vecfill.cli import console, options
 from vecfill.requests import Ask, Method, Output, Reading, Trust
+from vecfill.wording import count
 
 if TYPE_CHECKING:
     from vecfill.jobs.tokens import NewTokens

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from vecfill._english import count
 from vecfill.cli import console, options
 from vecfill.cli.tokens import are_models, verify_folders
+from vecfill.wording import count
 
 Original = Annotated[
     Path, typer.Argument(metavar="ORIGINAL", help="The file before rows were added.")

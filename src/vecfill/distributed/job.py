@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
-from vecfill._blas import one_blas_thread
-from vecfill._english import count, percent
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.alignment import Known, aligned
 from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
@@ -32,10 +30,12 @@ from vecfill.distributed.methods import Chosen, checked_method, choose_method
 from vecfill.distributed.publishing import publish, refuse_output
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError, OptionError
+from vecfill.io.provenance import provenance
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.search.cells import MOST_CELLS
-from vecfill.provenance import provenance
 from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
 from vecfill.trust.choice import Choice
+from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000
 """Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.judging import (
     HiddenRows,
@@ -35,6 +34,7 @@ from vecfill.requests import Method
 from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import learn_confidence
 from vecfill.trust.hidden import Hidden
+from vecfill.wording import count
 
 AUTO_PREPARATIONS = ("as_given", "standardized", "unit_rows")
 """Preparations that `auto` compares; each costs a search for neighbours of its own."""

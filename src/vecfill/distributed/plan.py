@@ -21,7 +21,7 @@ from vecfill.distributed.pieces import piece_about
 from vecfill.distributed.tasks import Progress
 from vecfill.errors import InputError
 from vecfill.io.atomic import atomic_output
-from vecfill.provenance import as_json, provenance
+from vecfill.io.provenance import as_json, provenance
 
 if sys.platform != "win32":
     import fcntl

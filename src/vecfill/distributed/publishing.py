@@ -14,7 +14,7 @@ from vecfill.distributed import pieces, plan
 from vecfill.distributed.dataset import filesystem
 from vecfill.errors import InputError
 from vecfill.io.atomic import atomic_output
-from vecfill.provenance import as_json
+from vecfill.io.provenance import as_json
 
 MANIFEST = "_manifest.json"
 """Readers of Parquet folders pass over names with an underscore."""

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from vecfill._english import count
 from vecfill.distributed.alignment import Known
 from vecfill.distributed.layout import WIDTH, Layout, columns_at_once, solving_bytes
 from vecfill.distributed.partition import Partition
@@ -36,6 +35,7 @@ from vecfill.method.solve.system import UnknownSystem
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import WeightsKey
 from vecfill.trust.signals import N_PROBES
+from vecfill.wording import count
 
 ROUGH_TOL = 1e-6
 """Relative residual for what is only measured: hidden rows and signals."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vecfill._blas import one_blas_thread
 from vecfill.distributed import pieces
 from vecfill.distributed.engines import Engine
 from vecfill.errors import VecfillError
+from vecfill.machine.blas import one_blas_thread
 
 Progress = Callable[[str, int, int], None]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
-from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
@@ -18,6 +17,7 @@ from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.entities import listed
 from vecfill.io import read_embedding
 from vecfill.result import Result
+from vecfill.wording import count
 
 MISSING = ("normal", "zeros", "refuse")
 """What a word without a vector gets: random numbers, zeros, or an error."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
@@ -39,6 +38,7 @@ from vecfill.inputs.vocabulary import N_BESIDES, frequent_and_even, words_beside
 from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
+from vecfill.wording import count
 
 NEARLY_ALL = 0.98
 """Share of a file's words that is as good as all: words that come twice are kept once."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from vecfill._english import count, percent
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Categories, Numbers, read_cells
 from vecfill.inputs.compact import Compact, compacted
@@ -22,6 +21,7 @@ from vecfill.inputs.later_columns import (
 )
 from vecfill.inputs.later_rows import ColumnsReader
 from vecfill.inputs.prepared import Domain
+from vecfill.wording import count, percent
 
 _MAX_BYTES = 1 << 34
 _SCALE_GAP = 1e6

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.columns import read_numbers
 from vecfill.inputs.entities import listed
@@ -19,6 +18,7 @@ from vecfill.inputs.frames import Cells, Frame
 from vecfill.inputs.later_rows import NoReader
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.walks import LARGE, node_vectors
+from vecfill.wording import count
 
 
 class Edges(NamedTuple):

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
+from vecfill.wording import count
 
 How = Literal["exact", "case", "loose", "alias", "excluded", "none"]
 

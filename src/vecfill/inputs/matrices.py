@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._english import count
 from vecfill.checks import sound_csr
 from vecfill.errors import InputError
 from vecfill.inputs.columns import Numbers
@@ -20,6 +19,7 @@ from vecfill.inputs.later_rows import ArrayReader, DistancesReader
 from vecfill.inputs.objects import array_of
 from vecfill.inputs.prepared import Domain, Matrix
 from vecfill.inputs.scaling import standardized, standardizing_factors
+from vecfill.wording import count
 
 _SYMMETRY = 1e-6
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from vecfill._compiled import compiled
 from vecfill.inputs.folding import folded
 from vecfill.inputs.tfidf import TextRows, leading_components
+from vecfill.machine.compiled import compiled
 
 SHORTEST = 3
 LONGEST = 6

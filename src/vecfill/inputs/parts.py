@@ -8,13 +8,13 @@ from itertools import islice
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.inputs.folding import folded, glued
 from vecfill.inputs.later_texts import NamesReader, PartsModel
 from vecfill.inputs.prepared import Domain
 from vecfill.io.batches import finite_rows
+from vecfill.machine.blas import one_blas_thread
+from vecfill.wording import count
 
 FEWEST_COMPOUNDS = 1000
 """Words of several parts in the vocabulary from which a map of parts is worth learning."""

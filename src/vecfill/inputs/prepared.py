@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from vecfill._english import count
+from vecfill.wording import count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

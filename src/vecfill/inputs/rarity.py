@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._lengths import with_safe_squares
 from vecfill.inputs.folding import folded
+from vecfill.machine.lengths import with_safe_squares
 
 CLEARLY_ODDER = 4.0
 """Odds ratio, unknown against known entities, from which on a trait of names is taken for the

@@ -14,13 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from vecfill._english import count
 from vecfill.checks import is_sparse
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain, is_embedding
 from vecfill.inputs.objects import KINDS
 from vecfill.inputs.prepared import Domain
+from vecfill.wording import count
 
 
 @runtime_checkable

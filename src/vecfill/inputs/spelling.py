@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.folding import folded, glued
@@ -20,6 +19,7 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.spelling_model import fit_spelling
 from vecfill.inputs.tfidf import TextRows
 from vecfill.io.batches import finite_rows
+from vecfill.wording import count
 
 FEWEST_WORDS = 2000
 """Words besides those of entities from which a spelling model is worth learning."""

@@ -15,9 +15,9 @@ from functools import partial
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
-from vecfill._compiled import compiled
 from vecfill.inputs.ngrams import columns_of, ngrams_of
+from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.compiled import compiled
 
 FEWEST_TIMES = 3
 """An n-gram of fewer words teaches little about others."""

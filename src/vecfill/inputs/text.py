@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.columns import MISSING
@@ -21,6 +20,7 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.tfidf import text_rows
 from vecfill.inputs.word_means import word_means
 from vecfill.requests import TEXT_OPTIONS, Reading
+from vecfill.wording import count
 
 FEWEST_TEXTS = 3
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

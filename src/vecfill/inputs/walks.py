@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import eigsh
 
-from vecfill._blas import one_blas_thread
-from vecfill._english import count
 from vecfill.errors import InputError
 from vecfill.inputs.matrices import with_fixed_signs
+from vecfill.machine.blas import one_blas_thread
+from vecfill.wording import count
 
 _WINDOWS = (5, 3, 2, 1)
 _MAX_STEPS = 5e8

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from vecfill._blas import one_blas_thread
 from vecfill.embedding import Embedding
 from vecfill.inputs.tfidf import TextRows, words_of
+from vecfill.machine.blas import one_blas_thread
 
 SMOOTHING = 1e-3
 """A word that is this share of all words counts half as much as one that is rare."""

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled, compiled_part
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
 from vecfill.io.sources import Source
+from vecfill.machine.compiled import compiled, compiled_part
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]

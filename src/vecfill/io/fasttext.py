@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from vecfill._compiled import compiled
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
 from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, packed
@@ -19,6 +18,7 @@ from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
 from vecfill.io.word2vec_binary import MAX_DIMS
 from vecfill.io.word2vec_scan import MAX_WORD
+from vecfill.machine.compiled import compiled
 
 MAGIC = struct.pack("<i", 793712314)
 _VERSIONS = (11, 12)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled, compiled_part
 from vecfill.embedding import FloatArray
 from vecfill.io.batches import Bytes, Offsets
+from vecfill.machine.compiled import compiled, compiled_part
 
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
 """Powers of ten; exact up to 10^22, and to half a unit beyond."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, encoded, shown
 from vecfill.io.codecs import codec_of
 from vecfill.io.sources import Source
+from vecfill.wording import count
 
 
 def read_embedding(

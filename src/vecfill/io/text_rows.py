@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled
-from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
 from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, shown
@@ -27,6 +25,8 @@ from vecfill.io.sources import Source
 from vecfill.io.streams import Window
 from vecfill.io.word2vec_binary import parsed_header
 from vecfill.io.word2vec_scan import MAX_WORD
+from vecfill.machine.compiled import compiled
+from vecfill.wording import count
 
 _WINDOW = 1 << 22
 _MAX_LINE = 1 << 27

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecfill._compiled import compiled, compiled_part
 from vecfill.io.batches import WHITE, Bytes, Offsets
+from vecfill.machine.compiled import compiled, compiled_part
 
 MAX_WORD = 1 << 16
 SINGLE = np.dtype("<f4")

@@ -11,19 +11,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vecfill._english import count, percent
 from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
 from vecfill.inputs.names import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
 from vecfill.io.atomic import naming
+from vecfill.io.provenance import Fingerprint, provenance
 from vecfill.io.tables import read_table
-from vecfill.provenance import Fingerprint, provenance
 from vecfill.result import Result
 from vecfill.run import evaluate, impute
 from vecfill.sample import CITIES, VECTORS
 from vecfill.trust.evaluation import Evaluation
 from vecfill.views.report import write_report
+from vecfill.wording import count, percent
 
 FOLDS = 2
 """Each known city is hidden once, half of them at a time: `evaluate` by itself takes five folds."""

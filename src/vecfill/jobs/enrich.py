@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import OptionError
 from vecfill.inputs.alignment import aligned_inputs
@@ -30,6 +29,7 @@ from vecfill.jobs.written_rows import (
 from vecfill.requests import Ask, Method, Output, Reading, Replacement, Trust, takes
 from vecfill.result import Result
 from vecfill.run import fuses_sources
+from vecfill.wording import count
 
 _N_LISTED = 5
 

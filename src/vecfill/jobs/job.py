@@ -17,9 +17,9 @@ from vecfill.inputs.match_report import MatchReport
 from vecfill.io.atomic import together
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import RowChange
+from vecfill.io.provenance import Fingerprint, as_json, manifest_path, provenance
 from vecfill.io.sources import Source
 from vecfill.io.targets import check_targets
-from vecfill.provenance import Fingerprint, as_json, manifest_path, provenance
 from vecfill.requests import Ask
 from vecfill.result import Result
 from vecfill.trust.evaluation import Evaluation

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
 from vecfill.inputs.entities import listed
@@ -21,6 +20,7 @@ from vecfill.io.patching import Patch
 from vecfill.io.replacing import row_patches
 from vecfill.requests import Ask, Reading, Replacement
 from vecfill.result import Result
+from vecfill.wording import count
 
 EXCLUDED, SUSPICIOUS = "excluded", "suspicious"
 

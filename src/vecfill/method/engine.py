@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
+from vecfill.machine.blas import one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._compiled import compiled
 from vecfill._types import DomainVectors
+from vecfill.machine.compiled import compiled
 from vecfill.method.engine import Workers
 from vecfill.method.scaling import well_scaled
 from vecfill.method.search.cells import cells_of

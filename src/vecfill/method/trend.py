@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.sparse.linalg import svds
 
-from vecfill._blas import one_blas_thread
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.method.scaling import divided, safe_exponents, well_scaled
 

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from vecfill._compiled import compiled, compiled_in_any_order, compiled_part
 from vecfill._types import DomainVectors
+from vecfill.machine.compiled import compiled, compiled_in_any_order, compiled_part
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.scaling import scaled_together, well_scaled
 from vecfill.method.solve.least_squares import weigh, workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._lengths import unit
+from vecfill.machine.lengths import unit
 
 __all__ = ["leading_axes", "unit"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
-from vecfill._lengths import row_lengths
 from vecfill._types import KnownMask
+from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.scaling import in_range_of
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets

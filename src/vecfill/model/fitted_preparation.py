@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
-from vecfill._blas import one_blas_thread
 from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.scaling import inverse
+from vecfill.machine.blas import one_blas_thread
 from vecfill.model.preparation import first_direction, unit_rows
 from vecfill.model.rank_normal import Ladder, RankNormal
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.propagation import Convergence, propagate_known
 from vecfill.method.solve.system import UnknownSystem
 from vecfill.method.trend import Trend

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from vecfill import checks
-from vecfill._blas import one_blas_thread
-from vecfill._english import percent
-from vecfill._lengths import row_lengths
 from vecfill.errors import InputError
+from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
@@ -28,6 +27,7 @@ from vecfill.model.prediction import Composition, Mix, Prediction
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.base import TOL, Hiding
 from vecfill.model.space import Space
+from vecfill.wording import percent
 
 ATTENTION = 0.35
 SHARPNESS = 20.0

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from vecfill._english import count
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.model.directions import leading_axes, unit
@@ -35,6 +34,7 @@ from vecfill.trust.folds import Fold, hidden_folds
 from vecfill.trust.race import are_alike, kernel_ridges, raced
 from vecfill.trust.scores import RowScores, joined
 from vecfill.trust.trials import Trials, standing
+from vecfill.wording import count
 
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank predictors nor show a signal."""

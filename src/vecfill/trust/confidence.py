@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count, percent
-from vecfill._html import html_bars, html_table
 from vecfill.trust.hidden import Hidden
+from vecfill.wording import count, html_bars, html_table, percent
 
 ENOUGH_HIDDEN = 2000
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._html import html_details, html_table
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.inputs.rarity import Rarity
@@ -29,6 +28,7 @@ from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.hidden import HIDDEN_TOL
 from vecfill.trust.rivals import RIVALS, Rival
 from vecfill.trust.scores import MEASURES, RowScores, joined, score_rows
+from vecfill.wording import html_details, html_table
 
 N_BOOTSTRAPS = 1000
 

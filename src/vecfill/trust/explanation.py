@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vecfill._english import percent
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.model.fitted import Model
 from vecfill.model.predictors.fused import FusedComposition
 from vecfill.trust.drivers import trend_drivers
+from vecfill.wording import percent
 
 
 class KnownNames(Protocol):

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count, percent
-from vecfill._html import html_table
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
@@ -32,6 +30,7 @@ from vecfill.trust.choice import (
 from vecfill.trust.folds import Fold, hidden_folds
 from vecfill.trust.scores import total_rows, total_score
 from vecfill.trust.unseen import OutOfFold, out_of_fold
+from vecfill.wording import count, html_table, percent
 
 N_FOLDS = 5
 CLEAR = 2.0

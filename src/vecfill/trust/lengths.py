@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._lengths import row_lengths
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.scaling import scaled_together
 
 

@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import parallel_map
 from vecfill.model.kernels import BY_DISTANCE, Kernel, is_binary
 from vecfill.model.known import KnownRows

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._blas import one_thread
+from vecfill.machine.blas import one_thread
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import (
     LinearRidge,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import percent
+from vecfill.wording import percent
 from vecfill.embedding import Embedding, printable
 from vecfill.inputs.vocabulary import frequent_and_even
 from vecfill.method.engine import row_blocks

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._lengths import row_lengths
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.model.directions import unit
 

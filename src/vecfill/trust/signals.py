@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from vecfill._lengths import row_lengths
+from vecfill.machine.lengths import row_lengths
 from vecfill.method.engine import row_blocks
 from vecfill.method.trend import Trend
 from vecfill.model.directions import leading_axes, unit

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count, percent
 from vecfill.inputs.rarity import has_several_words
 from vecfill.inputs.siblings import SEVERAL_WORDS
 from vecfill.trust.confidence import FEWEST_PROVED
 from vecfill.trust.hidden import Hidden
+from vecfill.wording import count, percent
 
 FEWEST_DIGITS = 100
 """Count from which on it is told without decimals."""

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.inputs.match_report import MatchReport
+from vecfill.io.provenance import provenance
 from vecfill.method.scaling import well_scaled
 from vecfill.model.directions import unit
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.fused import Fused, FusedComposition
 from vecfill.model.stack import Stack
-from vecfill.provenance import provenance
 from vecfill.result import Result
 from vecfill.trust.drivers import trend_drivers
 from vecfill.trust.evaluation import Evaluation
@@ -35,6 +34,7 @@ from vecfill.views.trust_data import (
     strata_data,
     verdict,
 )
+from vecfill.wording import count
 
 MOST_EXPLAINED = 2000
 MOST_EXPLAINED_OF_MANY = 200

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from vecfill._english import percent
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.evaluation import Evaluation
 from vecfill.views.trust_data import reliability_bins
+from vecfill.wording import percent
 
 try:
     from matplotlib.figure import Figure as PlainFigure

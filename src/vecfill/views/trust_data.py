@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import percent
 from vecfill.embedding import printable
 from vecfill.result import Result
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.evaluation import Evaluation
+from vecfill.wording import percent
 
 N_BINS = 20
 N_RELIABILITY_BINS = 10

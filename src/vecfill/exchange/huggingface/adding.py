@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
@@ -20,6 +19,7 @@ from vecfill.inputs.embeddings import as_embedding
 from vecfill.io.folders import check_new_folder
 from vecfill.result import Result
 from vecfill.run import impute
+from vecfill.wording import count
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.tables import Tables, tables_of
 from vecfill.exchange.huggingface.tensors import INDEX, SINGLE, StoredTensor, Weights, read_json
 from vecfill.exchange.huggingface.tokenizer import TokenizerFile
 from vecfill.io.sources import refuse_address
+from vecfill.wording import count
 
 TOKENIZER = "tokenizer.json"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.splitting import splitter
 from vecfill.inputs.prepared import Domain
+from vecfill.wording import count
 
 FEWEST_LETTERS = 2
 """Words with fewer characters have no pieces."""

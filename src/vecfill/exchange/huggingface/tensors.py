@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError, InputError
 from vecfill.io.safetensors import TensorFile
 from vecfill.io.sources import Source
+from vecfill.wording import count
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._english import count
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
 from vecfill.exchange.huggingface.writing import files_of, is_stale
+from vecfill.wording import count
 
 _BLOCK = 1 << 22
 

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from vecfill._compiled import compiled, compiled_in_any_order
+from vecfill.machine.compiled import compiled, compiled_in_any_order
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.search.cell_neighbors import empty_lists
 from vecfill.method.search.cell_search import search_cells

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill.machine.compiled import compiled
 from vecfill.method.engine import Workers, fill, n_workers, row_blocks
 from vecfill.method.search.cells import UNIT, Cells
 from vecfill.method.search.scans import scan_columns

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.search.distances import Lifted, lifted
 

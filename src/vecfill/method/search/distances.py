@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._compiled import compiled, compiled_part
+from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.engine import Workers, fill, row_blocks
 
 TARGETS_WIDENED = 8192

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
-from vecfill._compiled import compiled, compiled_part
+from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.search.distances import Rows
 
 

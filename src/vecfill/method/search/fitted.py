@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, n_workers, parallel_map, row_blocks
 from vecfill.method.scaling import scaled_together
 from vecfill.method.search.distances import Rows, lifted, pair_distances

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from vecfill._compiled import compiled
+from vecfill.machine.compiled import compiled
 from vecfill.method.search.tree import Outside, Tree, grown_tree, offer, root
 
 EDGE = np.dtype([("squared", np.float64), ("low", np.int32), ("high", np.int32)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._compiled import compiled, compiled_part
+from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.search.distances import squared_distance
 
 CHUNK = 64

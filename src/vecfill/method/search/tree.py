@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from vecfill._compiled import compiled, compiled_part
+from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.engine import Workers
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.distances import Rows

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers
 from vecfill.method.solve.system import RESIDUAL_TOL, UnknownSystem
 

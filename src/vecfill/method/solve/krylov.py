@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.sparse import csr_array, tril, triu
 
-from vecfill._compiled import compiled
+from vecfill.machine.compiled import compiled
 from vecfill.method.solve.lanes import (
     N_LANES,
     load,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._compiled import compiled_part
+from vecfill.machine.compiled import compiled_part
 
 PIVOT_TOL = 1e-10
 """A pivot smaller than this share of its diagonal means that neighbours are dependent."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from vecfill._compiled import compiled
+from vecfill.machine.compiled import compiled
 from vecfill.method.solve.factorisation import Factor
 from vecfill.method.solve.krylov import less_weighted
 from vecfill.method.solve.lanes import load, plus, scaled, store

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from vecfill._blas import one_blas_thread
 from vecfill._types import KnownMask
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from vecfill import checks
-from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import fill, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit

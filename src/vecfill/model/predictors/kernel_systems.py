@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from vecfill._blas import one_blas_thread
 from vecfill.errors import InputError
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import fill, parallel_map, row_blocks
 from vecfill.model.kernels import Kernel
 

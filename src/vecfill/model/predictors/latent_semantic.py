@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from vecfill import checks
-from vecfill._english import count, percent
 from vecfill._types import KnownMask
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
@@ -40,6 +39,7 @@ from vecfill.model.prediction import (
 from vecfill.model.predictors.base import TOL, Hiding, Predictor, check_preparation
 from vecfill.model.preparation import PREPARED_IN_WORDS
 from vecfill.model.space import Space, WeightsKey
+from vecfill.wording import count, percent
 
 MOST_FLOOR = 1e6
 """Largest `weight_floor`: all weights of a row are the same by then, and sums stay finite."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.model.predictors.kernel_ridge import (
     MOST_TUNED_ON,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill._blas import one_blas_thread
+from vecfill.machine.blas import one_blas_thread
 from vecfill.model.serving.base import Ground, Served, Server
 from vecfill.model.stack import FEWEST_DIMS, Attention, Stack
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecfill._html import html_table
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import MissingExtraError
 from vecfill.trust.confidence import Confidence
+from vecfill.wording import html_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vecfill._english import count, percent
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choice import Choice
@@ -12,6 +11,7 @@ from vecfill.trust.decision import Decision
 from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.proof import Proof
 from vecfill.trust.sanity import Sanity
+from vecfill.wording import count, percent
 
 
 def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:

@@ -1,0 +1,7 @@
+"""What this computer wants: threads, compiled code, memory, and how far the work is.
+
+`blas` keeps BLAS to one thread where ours are many; `compiled` is the door to Numba.
+`memory` gives free memory back to the system.
+`lengths` keeps squares of very large and very small numbers within their range.
+`progress` shows how far a call is, in a notebook or a terminal.
+"""
