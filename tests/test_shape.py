@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import vecfill
 
 ROOT = Path(vecfill.__file__).parent
 LONGEST = 60
 """Lines of a body without its docstring: what a screen shows."""
 
-MOST_AT_THE_TOP = 12
 FOLDERS = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
 
 
@@ -52,3 +53,10 @@ def test_commands_are_short_with_all_their_options():
             if n_all > LONGEST:
                 too_long[function.name] = n_all
     assert too_long == {}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_folder_says_what_is_in_it(folder):
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert {name for name in modules if f"`{name}`" not in text} == set()

@@ -15,4 +15,5 @@ can run. Read in this order:
 - `judging`: hidden rows, for the choice of a method and for confidence
 - `methods`: these stages for one method, or for the best of a few
 - `emitting`, `publishing`, `job`: parts; output and manifest; the whole job
+- `status`: how far a job is, as its work folder shows
 """

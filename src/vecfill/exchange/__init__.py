@@ -3,4 +3,27 @@
 Each module serves one library, which is an extra of its name (``pip install 'vecfill[gensim]'``).
 The library is imported when a function needs it. `vecfill.inputs.objects` reads what these modules
 write, so that such objects are accepted wherever an `Embedding` is.
+
+What all of them share:
+
+- `extras`: Libraries that need not be installed, imported when they are used.
+- `rows`: Which rows of a result are written to another library.
+- `stores`: What all databases share: read a table, impute, write back only what was missing.
+
+Databases, filled in place:
+
+- `duckdb`: DuckDB: fill the missing vectors of a table in one transaction.
+- `lancedb`: LanceDB: fill the missing vectors of a table; the result is one new version of it.
+- `postgres`: PostgreSQL: fill the missing vectors of a table with array columns, in one
+  transaction.
+- `qdrant`: Qdrant: fill the vectors that points of a collection lack; payloads describe the
+  points.
+
+Libraries that take vectors:
+
+- `gensim`: Imputed vectors -> gensim `KeyedVectors`.
+- `spacy`: Imputed vectors -> the vocabulary of a spaCy pipeline.
+- `tables`: Known and imputed vectors -> a pandas table, with a column of vectors or one per
+  dimension.
+- `torch`: Known and imputed vectors -> a torch embedding layer in the order of a vocabulary.
 """

@@ -2,6 +2,76 @@
 
 `codecs` lists the formats; `reading`, `scanning`, `writing`, `appending`, `replacing` and
 `verifying` ask them.
+
+Bytes:
+
+- `sources`: A path -> its bytes, plain, gzip or inside a zip, checked before and after.
+- `streams`: Bytes read in order: unpacked, counted, shown to who watches, and seen through a
+  window.
+- `whole_files`: All bytes of a table file, which is read into memory as a whole.
+- `aside`: Work done with bytes on the way past: hashing and copying, on a thread of their own.
+- `foreign`: Files that are not embeddings, refused by what they are; pickles are never loaded.
+
+What formats share:
+
+- `codec`: What every file format can be asked: is this file one of yours, read it, write it,
+  compare it.
+- `batches`: Batches of rows, the one shape in which every format hands out its content.
+- `columnar`: What Parquet, Arrow and CSV share: a column of words, and a vector column or one per
+  dim.
+- `arrays`: What `.npz` and safetensors share: the arrays `vectors`, and `words` with `word_ends`.
+- `lines`: What the first lines of a text file tell: whether it has a header, and how it writes
+  rows.
+- `numbers`: Decimal numbers <-> floats, compiled: each number comes out as the nearest float
+  there is.
+- `text_rows`: The reader of text rows: a word and its numbers on each line, with a header or
+  without.
+
+Formats, one each:
+
+- `text`: word2vec text and GloVe: a word and its numbers on each line, with a header or without.
+- `word2vec_binary`: word2vec binary: a line with count and dims, then each word, a space, and
+  float32 numbers.
+- `word2vec_scan`: The rows of a word2vec binary file, found in a window of its bytes.
+- `fasttext`: fastText `.bin`, read only: the vector of a word is the mean of its row and its
+  n-grams' rows.
+- `npz`: NumPy's `.npz`: a zip of `.npy` arrays.
+- `safetensors`: safetensors: a JSON header that names tensors and their places, then their bytes.
+- `parquet`: Parquet: read and written through Arrow, all columns kept.
+- `arrow`: Arrow, which is Feather of version 2: a file or a stream of record batches.
+- `delimited`: CSV and TSV: a line of names, a column `word` and one column per dimension.
+
+What is done with a file of vectors:
+
+- `comparing`: Where two files first differ: by the bytes of their rows, or by words and vectors.
+- `patching`: Content in which some rows stand for others: a file with its rows exchanged, byte
+  for byte.
+
+Writing:
+
+- `atomic`: The one atomic writer: a target is the old file or the new one, whole, at any moment.
+- `folders`: The atomic writer of folders: a target is absent or whole at any moment.
+- `targets`: Where results go: never onto an input, never twice onto one file.
+
+Tables:
+
+- `tables`: Table files -> Arrow tables, read strictly: nothing is guessed, dropped or repaired.
+- `plain_tables`: Text tables without quotes, read by Arrow at full speed.
+- `records`: Where the records and cells of a CSV or TSV file stand; quoted cells may hold line
+  ends.
+- `table_files`: A table file with some cells changed: Parquet, Feather, CSV and TSV, everything
+  else kept.
+- `verifying_tables`: Proof that a table with a vector column was only filled and extended.
+- `names`: Files of names, one per line.
+
+What vecfill keeps for itself:
+
+- `mapped`: Named arrays in one safetensors file, opened by memory map and checked before they are
+  used.
+- `packing`: Objects <-> JSON and named arrays, for the few classes that a caller allows.
+- `vector_cache`: Vectors kept on disk by the hash of what they were made from.
+- `provenance`: How a result was made, as a small JSON file beside it: versions, options, hashes,
+  counts.
 """
 
 from __future__ import annotations

@@ -3,4 +3,23 @@
 In the order of the data: `preparation` turns domain rows into rows that can be compared; `space`
 keeps such rows with their neighbours, graphs and weights; `prediction` is what a predictor gives;
 `predictors` holds every way to impute, one file each; `fitted` is the `Model`.
+
+Rows:
+
+- `directions`: Vectors -> directions.
+- `rank_normal`: Columns whose values are replaced by normal scores of their ranks.
+- `fitted_preparation`: Preparations that remember what they learnt, so that rows which come later
+  are prepared alike.
+- `kernels`: Kernels: how alike two rows of a space are.
+- `known`: The known rows among all rows, and what predictors of the same known rows can share.
+- `recent`: Large things that may be asked for again soon, up to a bound on their memory.
+- `sources`: Several spaces over the same entities, each of which knows only some of them.
+- `stored_space`: A space whose rows and weights were computed before: what a model keeps of its
+  spaces.
+
+Predictions:
+
+- `stack`: Several predictors as one: their weighted sum, drawn a little towards known vectors
+  near it.
+- `offset`: The offset of rare entities: where vectors lie as a whole, as a function of rarity.
 """

@@ -5,4 +5,5 @@ each token, `tokenizer` reads and extends ``tokenizer.json`` (`normalizing` says
 one to it), and `folder` holds all of it together. `splitting` and `pieces` describe words by their
 pieces, `imputing` gives terms vectors, `adding` decides on the rows of each table, `writing` makes
 the new folder and `verifying` proves what is in it. None of it needs torch or transformers.
+`example` writes a model small enough to read, for examples and tests.
 """

@@ -15,4 +15,5 @@ Read in this order; each module uses only those above it.
 - `linked`: a spanning tree of the lists and of the edges of a graph, where the graph is large
 - `among`: the nearest rows among a part of all rows, for sets that are searched in parts
 - `forest`: the minimum spanning tree of edges that come in parts
+- `fitted`: which fitted rows are near rows that come later, exactly
 """

@@ -8,4 +8,5 @@
 - `sides`: right sides from what is given, solutions to where they are wanted
 - `system`: the equations of the unknown rows, solved by whichever of these is quickest
 - `condensed`: known rows as mixes of known rows alone, which all folds share
+- `lanes`: sixteen numbers that compiled code computes with at once
 """

@@ -5,6 +5,13 @@ linear trend. `kernel_ridge` is the other way that `auto` tries. `guessed` takes
 guesses already. The rest is what a user could pick
 instead: `mean`, `nearest`, `linear` (ridge regression), `matching_pursuit` (mergekit's
 tokensurgeon) and `sparsemax` (FOCUS).
+
+And for several members:
+
+- `fused`: Several sources at once: each predicts what it describes, and the predictions are added
+  up.
+- `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
+  kernel admit.
 """
 
 from __future__ import annotations
