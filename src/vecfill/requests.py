@@ -65,7 +65,7 @@ def option(default: Any, what: str, **details: Any) -> Any:
 
 def described(request: type[Request], name: str) -> Described:
     """Return what an option of a request means."""
-    return next(each for each in fields(request) if each.name == name).metadata["option"]
+    return next(option for option in fields(request) if option.name == name).metadata["option"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,9 @@ class Request:
         >>> Reading(key="name", match="loose").asked()
         ['key']
         """
-        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        return [
+            option.name for option in fields(self) if getattr(self, option.name) != option.default
+        ]
 
     def refuse_unused(self, used: Collection[str], among: Collection[str], why: str) -> None:
         """Refuse the options `among` some that were asked for and would not be used.
@@ -108,7 +110,7 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """Return every option with its value, for manifests."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {option.name: _plain(getattr(self, option.name)) for option in fields(self)}
 
 
 def _checked(name: str, value: Any, option: Described) -> Any:
@@ -263,7 +265,7 @@ class Reading(Request):
                 f"names={self.names!r} is none of {', '.join(NAME_MODES)}. The entity names of an "
                 "array are passed as a list."
             )
-        reads_text = self.text or any(each.endswith(f":{TEXT_KIND}") for each in self.source)
+        reads_text = self.text or any(source.endswith(f":{TEXT_KIND}") for source in self.source)
         if self.encoder is not None and not reads_text:
             raise OptionError(
                 "encoder= turns texts into vectors, and there is no text. Name its column with "
@@ -591,8 +593,8 @@ def takes(*kinds: type[Request]) -> Callable[[Callable[..., Returned]], Callable
 
     def with_options(function: Callable[..., Returned]) -> Callable[..., Returned]:
         parameters = inspect.signature(function).parameters.values()
-        plain = [each for each in parameters if each.name != "ask"]
-        names = {each.name for each in plain}
+        plain = [parameter for parameter in parameters if parameter.name != "ask"]
+        names = {parameter.name for parameter in plain}
         known = {option.name for option in options}
 
         @wraps(function)
@@ -604,9 +606,11 @@ def takes(*kinds: type[Request]) -> Callable[[Callable[..., Returned]], Callable
             return function(*args, **values, ask=Ask.of(**asked) if ask is None else ask)
 
         shown = [
-            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
-            for each in options
-            if each.name not in names
+            inspect.Parameter(
+                parameter.name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default
+            )
+            for parameter in options
+            if parameter.name not in names
         ]
         cast(Any, called).__signature__ = inspect.Signature([*plain, *shown])
         called.__doc__ = _with_options(function.__doc__ or "", kinds)
@@ -619,10 +623,10 @@ def _with_options(text: str, kinds: Collection[type[Request]]) -> str:
     """Return a docstring with a list of all options before its examples."""
     lines = ["Options", "-------"]
     for kind in kinds:
-        for each in fields(kind):
+        for option in fields(kind):
             lines += [
-                f"{each.name}={each.default!r}",
-                f"    {_in_python(each.metadata['option'].what)}",
+                f"{option.name}={option.default!r}",
+                f"    {_in_python(option.metadata['option'].what)}",
             ]
     # Python 3.13 takes the margin out of docstrings, and earlier versions leave it there.
     head, mark, examples = inspect.cleandoc(text).partition("Examples\n--------\n")

@@ -130,12 +130,12 @@ def evaluate(
     base, described = options.files(embedding, table, ask.reading.vector)
     with console.Progress() as progress:
         alignment = align(described, base, ask.reading, fuses=True, progress=progress)
-        found = evaluate_aligned(
+        evaluation = evaluate_aligned(
             alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
         )
-    console.show(found, alignment.notes, json=json)
+    console.show(evaluation, alignment.notes, json=json)
     if verbose and not json:
-        console.out(f"exactly: {found.chosen}")
+        console.out(f"exactly: {evaluation.chosen}")
 
 
 @registered("explain")
@@ -175,8 +175,8 @@ def explain(
         # A misspelt name is refused before the work, not after it.
         place_of(word, alignment.unknown, alignment.known)
         result = impute_aligned(alignment, ask, n_jobs=jobs, progress=progress)
-        found = result.explain(word, n)
-    console.show(found, (), json=json)
+        explanation = result.explain(word, n)
+    console.show(explanation, (), json=json)
 
 
 @registered("match")
@@ -210,16 +210,16 @@ def match_command(
 
     place = None if str(output) == "-" else output
     with console.Progress() as progress:
-        found = match(embedding, table, place, overwrite=overwrite, progress=progress, ask=ask)
+        report = match(embedding, table, place, overwrite=overwrite, progress=progress, ask=ask)
     if json:
-        console.show(found, (), json=True)
+        console.show(report, (), json=True)
     elif output is None:
-        console.out(console.plain(found.table()))
+        console.out(console.plain(report.table()))
     elif str(output) == "-":
-        console.out_csv(as_csv(found.rows()))
-    console.note(found.summary())
-    console.notes(found.notes)
-    found.require_matches()
+        console.out_csv(as_csv(report.rows()))
+    console.note(report.summary())
+    console.notes(report.notes)
+    report.require_matches()
 
 
 registered("tokens")(tokens)

@@ -78,16 +78,16 @@ def wrapped(text: str, stream: Any) -> str:
     width, style = max(20, min(WIDEST, columns)), {"subsequent_indent": "  "}
     lines = text.split("\n")
     broken = [wording.wrapped(line, width, break_long_words=False, **style) for line in lines]
-    return "\n".join("\n".join(each) for each in broken)
+    return "\n".join("\n".join(lines_of_one) for lines_of_one in broken)
 
 
 def notes(said: Iterable[str], most: int | None = None) -> None:
     """Print sentences on what deserves a look: all of them, or some and where the others are."""
-    every = [told(each) for each in said]
-    for each in every[:most]:
-        note(f"note: {each}")
-    if most is not None and len(every) > most:
-        more = count(len(every) - most, "more note is", "more notes are")
+    messages = [told(message) for message in said]
+    for message in messages[:most]:
+        note(f"note: {message}")
+    if most is not None and len(messages) > most:
+        more = count(len(messages) - most, "more note is", "more notes are")
         note(f"note: {more} in the manifest, --json and --report.")
 
 
@@ -115,13 +115,13 @@ def out_csv(content: bytes) -> None:
     out(plain(text) if sys.stdout.isatty() else text)
 
 
-def show(found: Any, said: tuple[str, ...], *, json: bool) -> None:
+def show(result: Any, said: tuple[str, ...], *, json: bool) -> None:
     """Print notes, and a result as text or as JSON."""
     notes(said)
     if json:
-        out_json(found.to_dict())
+        out_json(result.to_dict())
     else:
-        out(plain(str(found)))
+        out(plain(str(result)))
 
 
 def out_json(content: Any) -> None:
@@ -206,14 +206,14 @@ class Progress:
         self._bars.update(self._tasks[what], completed=done, total=total or None, amount=amount)
 
 
-def verified(found: Verification) -> str:
+def verified(verification: Verification) -> str:
     """Return what a comparison of two files has shown, as lines of text."""
-    n_replaced = len(found.replaced)
-    what = f"{count(found.n_known - n_replaced, 'row')} unchanged, "
+    n_replaced = len(verification.replaced)
+    what = f"{count(verification.n_known - n_replaced, 'row')} unchanged, "
     what += f"{n_replaced:,} replaced, " if n_replaced else ""
-    lines = [f"{what}{found.n_added:,} added"]
-    lines += _some("~", [each.word for each in found.replaced])
-    lines += _some("+", found.added)
+    lines = [f"{what}{verification.n_added:,} added"]
+    lines += _some("~", [change.word for change in verification.replaced])
+    lines += _some("+", verification.added)
     return "\n".join(plain(line) for line in lines)
 
 
@@ -228,4 +228,4 @@ def quartiles(values: Any) -> list[float]:
     """Return the lower quartile, the median and the upper quartile."""
     import numpy as np
 
-    return [float(each) for each in np.quantile(values, [0.25, 0.5, 0.75])]
+    return [float(quartile) for quartile in np.quantile(values, [0.25, 0.5, 0.75])]

@@ -53,10 +53,9 @@ def convert(
         raise InputError("- has no suffix to tell a format by. Name one with --to.")
     with console.target(target) as place, console.Progress() as progress:
         progress("Reading", 0, 0)
-        found = read_embedding(source, format=source_format, member=member, dtype="auto")
+        embedding = read_embedding(source, format=source_format, member=member, dtype="auto")
         progress("Writing", 0, 0)
-        write_embedding(found, place, format=target_format, overwrite=overwrite)
-    console.notes(found.notes)
-    console.note(
-        f"{count(len(found), 'word')} of {count(found.n_dims, 'dimension')} written to {target}"
-    )
+        write_embedding(embedding, place, format=target_format, overwrite=overwrite)
+    console.notes(embedding.notes)
+    shape = f"{count(len(embedding), 'word')} of {count(embedding.n_dims, 'dimension')}"
+    console.note(f"{shape} written to {target}")

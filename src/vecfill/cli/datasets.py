@@ -54,8 +54,8 @@ def impute_datasets(
                 features, vectors, output, overwrite=overwrite, progress=progress, ask=ask
             )
     except KeyboardInterrupt:
-        kept = f"What is done is kept in {scale.work}. Run the same command again to resume."
-        console.notes((kept,))
+        advice = f"What is done is kept in {scale.work}. Run the same command again to resume."
+        console.notes((advice,))
         raise
     console.notes(done.notes)
     if json:

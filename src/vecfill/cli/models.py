@@ -118,7 +118,7 @@ def inspect(model: ModelFile, json: options.JsonOption = False) -> None:
 
     living = load(model, check=True)
     if json:
-        strata = [each.to_dict() for each in living.strata]
+        strata = [stratum.to_dict() for stratum in living.strata]
         about = {**living.about, "predictor": living.predictor.to_dict(), "strata": strata}
         console.out_json({**about, "notes": list(living.notes)})
         return

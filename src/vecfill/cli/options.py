@@ -144,12 +144,13 @@ def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
 def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.Parameter]:
     """Return a typer parameter for each option of a request that the shell has."""
     shown = [
-        each
-        for each in fields(kind)
-        if each.metadata["option"].in_shell and each.name not in without
+        field
+        for field in fields(kind)
+        if field.metadata["option"].in_shell and field.name not in without
     ]
     return [
-        _parameter(each.name, each.default, each.metadata["option"], kind.panel) for each in shown
+        _parameter(field.name, field.default, field.metadata["option"], kind.panel)
+        for field in shown
     ]
 
 
@@ -200,11 +201,11 @@ def _refuse_to_replace_lists(values: dict[str, Any]) -> None:
     """Refuse to write a result over a file of names, which is read before anything is checked."""
     from vecfill.io.targets import refuse_input
 
-    lists = [Path(each) for each in values.get("exclude") or () if Path(each).is_file()]
+    lists = [Path(path) for path in values.get("exclude") or () if Path(path).is_file()]
     for name in ("output", "report", "save"):
         if values.get(name) is not None:
-            for each in lists:
-                refuse_input(Path(values[name]), each)
+            for path in lists:
+                refuse_input(Path(values[name]), path)
 
 
 def _one_character(separator: str) -> str:

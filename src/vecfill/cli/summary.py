@@ -71,7 +71,7 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
         lines.append(("Compared", done.evaluation.verdict))
     lines += [("Examples" if not at else "", text) for at, text in enumerate(examples(result))]
     if result.suspicious:
-        names = ", ".join(_short(each.entity) for each in result.suspicious[:3])
+        names = ", ".join(_short(suspicion.entity) for suspicion in result.suspicious[:3])
         suspects = count(len(result.suspicious), "known entity")
         lines.append(("Check", f"{suspects} contradicted by their neighbours, such as {names}"))
     return lines
@@ -88,18 +88,18 @@ def _trust(result: Result) -> list[Line]:
              "ten nearest")
         )  # fmt: skip
     if result.confidence is not None and len(result.embedding):
-        found = result.confidence
-        low, middle, high = console.quartiles(found.values)
-        bounds = f"{percent(found.level)} lower bounds"
-        held = f"{bounds} held for {percent(found.coverage)} of hidden entities"
+        confidence = result.confidence
+        low, middle, high = console.quartiles(confidence.values)
+        bounds = f"{percent(confidence.level)} lower bounds"
+        held = f"{bounds} held for {percent(confidence.coverage)} of hidden entities"
         lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f}); {held}"))
     return lines
 
 
 def _sources(result: Result) -> str:
-    kept = [f"{each.name} {each.weight:.2f}" for each in result.sources if each.is_kept]
-    dropped = [each.name for each in result.sources if not each.is_kept]
-    return "weights " + ", ".join(kept) + (f"; dropped {', '.join(dropped)}" if dropped else "")
+    weights = [f"{source.name} {source.weight:.2f}" for source in result.sources if source.is_kept]
+    dropped = [source.name for source in result.sources if not source.is_kept]
+    return "weights " + ", ".join(weights) + (f"; dropped {', '.join(dropped)}" if dropped else "")
 
 
 def written(done: Enrichment, place: str, *, is_table: bool) -> Line:
@@ -143,8 +143,8 @@ def _flags(requests: Sequence[Request]) -> list[str]:
     for request in requests:
         for name in request.asked():
             value = getattr(request, name)
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [flag_of(name), *([] if each is True else [str(each)])]
+            for word in value if isinstance(value, tuple) else (value,):
+                words += [flag_of(name), *([] if word is True else [str(word)])]
     return words
 
 

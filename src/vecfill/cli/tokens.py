@@ -117,7 +117,10 @@ def _named(source: list[str]) -> dict[str, str]:
     """Return sources by a name each: `pieces`, or that of the file."""
     from vecfill.errors import InputError
 
-    named = {each if each == "pieces" else Path(each).stem: each for each in source}
+    named = {
+        name_or_path if name_or_path == "pieces" else Path(name_or_path).stem: name_or_path
+        for name_or_path in source
+    }
     if len(named) < len(source):
         raise InputError("--source names the same source twice. Name each once.")
     return named
@@ -150,15 +153,15 @@ def are_models(original: Path, enriched: Path) -> bool:
     from vecfill.errors import InputError
 
     names = ("config.json", "modules.json", "tokenizer.json")
-    found = [any((path / name).exists() for name in names) for path in (original, enriched)]
-    if any(found) and not all(found):
-        model, other = (original, enriched) if found[0] else (enriched, original)
+    are_folders = [any((path / name).exists() for name in names) for path in (original, enriched)]
+    if any(are_folders) and not all(are_folders):
+        model, other = (original, enriched) if are_folders[0] else (enriched, original)
         what = "is not the folder of a model" if other.exists() else "does not exist"
         raise InputError(
             f"{other} {what}, and {model} is one. Pass the folder before and after tokens were "
             "added."
         )
-    return all(found)
+    return all(are_folders)
 
 
 def verify_folders(
@@ -175,13 +178,13 @@ def verify_folders(
             raise OptionError(f"--{name} cannot be used here: {original} is a folder of a model.")
     with console.Progress() as progress:
         progress("Comparing", 0, 0)
-        found = verify_model(original, enriched)
+        verification = verify_model(original, enriched)
     if json:
-        console.out_json(asdict(found))
-    elif found.ok:
-        console.out(console.plain(str(found)))
-    if not found.ok:
+        console.out_json(asdict(verification))
+    elif verification.ok:
+        console.out(console.plain(str(verification)))
+    if not verification.ok:
         raise InputError(
-            f"{enriched} is not {original} with tokens added: {found.difference} "
+            f"{enriched} is not {original} with tokens added: {verification.difference} "
             "Add the tokens to the original again."
         )

@@ -67,28 +67,28 @@ def verify(
     from vecfill.io import verify as compare
     from vecfill.io.replacing import read_changes
 
-    told = () if replaced is None else read_changes(replaced)
+    changes = () if replaced is None else read_changes(replaced)
     with console.Progress() as progress:
         progress("Comparing", 0, 0)
-        words = [each.word for each in told]
-        found = compare(original, enriched, format=format, member=member, replaced=words)
-    if found.ok and found.replaced != told:
+        words = [change.word for change in changes]
+        proof = compare(original, enriched, format=format, member=member, replaced=words)
+    if proof.ok and proof.replaced != changes:
         raise InputError(
             f"{replaced} does not belong to these files: the rows that it lists have other bytes "
             "or places. Pass the manifest that was written beside the enriched file."
         )
     if json:
-        console.out_json(asdict(found))
+        console.out_json(asdict(proof))
     else:
-        console.out(f"sha256 before  {found.sha256_original}")
-        console.out(f"sha256 after   {found.sha256_enriched}")
-        for what in found.not_compared:
+        console.out(f"sha256 before  {proof.sha256_original}")
+        console.out(f"sha256 after   {proof.sha256_enriched}")
+        for what in proof.not_compared:
             console.note(f"{what} was not compared")
-        if found.ok:
-            console.out(console.verified(found))
-    if not found.ok:
+        if proof.ok:
+            console.out(console.verified(proof))
+    if not proof.ok:
         raise InputError(
-            f"{enriched} does not hold every row of {original} unchanged: {found.difference} "
+            f"{enriched} does not hold every row of {original} unchanged: {proof.difference} "
             "Enrich the original again."
         )
 
@@ -105,18 +105,18 @@ def verify_tables(
     for name, value in others.items():
         if value is not None:
             raise OptionError(f"{name} has no effect with --vector. Leave it out.")
-    found = verify_table(original, enriched, vector=vector)
+    proof = verify_table(original, enriched, vector=vector)
     if json:
-        console.out_json({**asdict(found), "ok": found.ok})
-    elif found.ok:
+        console.out_json({**asdict(proof), "ok": proof.ok})
+    elif proof.ok:
         console.out(
-            f"{count(found.n_rows, 'row')} and {count(found.n_vectors, 'vector')} unchanged, "
-            f"{count(found.n_filled, 'vector')} filled, {count(found.n_added, 'row')} added"
+            f"{count(proof.n_rows, 'row')} and {count(proof.n_vectors, 'vector')} unchanged, "
+            f"{count(proof.n_filled, 'vector')} filled, {count(proof.n_added, 'row')} added"
         )
-        for name in found.new_columns:
+        for name in proof.new_columns:
             console.out(console.plain(f"+ column {name}"))
-    if not found.ok:
+    if not proof.ok:
         raise InputError(
-            f"{enriched} does not hold every cell of {original} unchanged: {found.difference} "
+            f"{enriched} does not hold every cell of {original} unchanged: {proof.difference} "
             "Fill the original again."
         )

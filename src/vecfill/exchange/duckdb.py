@@ -70,8 +70,8 @@ class _DuckDB(Store):
 
     def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
         """Return all rows."""
-        found = self.connection.sql(f"SELECT * FROM {quoted_table(self.table)}")
-        return found.to_arrow_table()
+        rows = self.connection.sql(f"SELECT * FROM {quoted_table(self.table)}")
+        return rows.to_arrow_table()
 
     def write(self, cells: NewCells, columns: Columns) -> None:
         """Write all cells in one transaction."""
@@ -89,11 +89,11 @@ class _DuckDB(Store):
                 name = quoted(str(columns.confidence))
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {name} DOUBLE")
             connection.register(_VIEW, pa.table(new))
-            found = connection.execute(
+            updated = connection.execute(
                 f"UPDATE {table} AS old SET {changes} FROM {_VIEW} AS new "
                 f"WHERE old.{key} = new.key AND old.{vector} IS NULL"
             )
-            refuse_changed(found.fetchone()[0], len(cells), self.table)
+            refuse_changed(updated.fetchone()[0], len(cells), self.table)
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")

@@ -115,9 +115,9 @@ def _arrow_column(values: list[Any], code: int) -> pa.Array:
     if code in _ARRAYS:
         return pa.array(values, _ARRAYS[code])
     try:
-        found = pa.array(values)
+        column = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        found = None
-    if found is None or isinstance(found.type, pa.BaseExtensionType):
+        column = None
+    if column is None or isinstance(column.type, pa.BaseExtensionType):
         return pa.array([None if value is None else str(value) for value in values], pa.string())
-    return found
+    return column

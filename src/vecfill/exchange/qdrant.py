@@ -95,14 +95,14 @@ class _Qdrant(Store):
     def _points(self, vector: str) -> Iterator[Any]:
         place = None
         while True:
-            found, place = self.client.scroll(
+            points, place = self.client.scroll(
                 self.collection,
                 limit=_BATCH,
                 offset=place,
                 with_payload=True,
                 with_vectors=[vector],
             )
-            yield from found
+            yield from points
             if place is None:
                 return
 
@@ -127,22 +127,21 @@ class _Qdrant(Store):
         for first in range(0, len(ids), _BATCH):
             part = zip(ids[first : first + _BATCH], vectors[first : first + _BATCH], strict=True)
             points = [
-                self.models.PointVectors(id=each, vector={vector: row.tolist()})
-                for each, row in part
+                self.models.PointVectors(id=key, vector={vector: row.tolist()}) for key, row in part
             ]
             self.client.update_vectors(self.collection, points=points)
 
     def _note(self, ids: list[Any], values: np.ndarray, field: str) -> None:
-        for each, value in zip(ids, values.tolist(), strict=True):
+        for key, value in zip(ids, values.tolist(), strict=True):
             if value == value:  # noqa: PLR0124 - NaN: too few points are known to learn it
                 payload = {field: value}
-                self.client.set_payload(self.collection, payload=payload, points=[each])
+                self.client.set_payload(self.collection, payload=payload, points=[key])
 
 
 def _ids(ids: list[Any]) -> pa.Array:
     """Return ids; as text if some are UUIDs, for a collection may have both kinds."""
-    are_numbers = all(isinstance(each, int) for each in ids)
-    return pa.array(ids, pa.uint64()) if are_numbers else pa.array([str(each) for each in ids])
+    are_numbers = all(isinstance(key, int) for key in ids)
+    return pa.array(ids, pa.uint64()) if are_numbers else pa.array([str(key) for key in ids])
 
 
 def _id(key: int | str) -> int | str:

@@ -69,13 +69,13 @@ def fields_of(record: bytes, delimiter: bytes) -> list[bytes] | None:
     fields: list[bytes] = []
     place = 0
     while True:
-        found = cell.match(record, place)
-        assert found is not None
-        if found[0].startswith(b'"') and found[1] is None:
+        cell_match = cell.match(record, place)
+        assert cell_match is not None
+        if cell_match[0].startswith(b'"') and cell_match[1] is None:
             return None
-        fields.append(found[0])
-        place = found.end() + len(delimiter)
-        if record[found.end() : place] != delimiter:
+        fields.append(cell_match[0])
+        place = cell_match.end() + len(delimiter)
+        if record[cell_match.end() : place] != delimiter:
             return fields
 
 
@@ -109,5 +109,7 @@ def unquoted(cell: bytes) -> bytes:
     >>> unquoted(b'"a ""b, c"'), unquoted(b"d")
     (b'a "b, c', b'd')
     """
-    found = re.match(rb'"((?:[^"]|"")*+)"', cell)
-    return cell if found is None else found[1].replace(b'""', b'"') + cell[found.end() :]
+    in_quotes = re.match(rb'"((?:[^"]|"")*+)"', cell)
+    return (
+        cell if in_quotes is None else in_quotes[1].replace(b'""', b'"') + cell[in_quotes.end() :]
+    )

@@ -64,14 +64,14 @@ def check_suffix(path: Path, target: Path) -> None:
     Traceback (most recent call last):
     vecfill.errors.InputError: b.parquet: the result has the format of ...
     """
-    own = table_format(path)
+    form = table_format(path)
     suffix = target.suffix.lower()
     promised = {**_SUFFIXES, "vectors": (".vec", ".bin", ".glove", ".npz", ".safetensors")}
     for name, suffixes in promised.items():
-        if suffix in suffixes and name != own:
+        if suffix in suffixes and name != form:
             raise InputError(
-                f"{target}: the result has the format of {path}, which is {own}. Use a name that "
-                f"ends in {_SUFFIXES[own][0]}."
+                f"{target}: the result has the format of {path}, which is {form}. Use a name that "
+                f"ends in {_SUFFIXES[form][0]}."
             )
 
 

@@ -140,7 +140,9 @@ class _Enriching(Job):
         result = self._imputed_from(self.inputs)
         names = asked if isinstance(asked, tuple) else None
         if asked == SUSPICIOUS:
-            names = () if result is None else tuple(each.entity for each in result.suspicious)
+            names = (
+                () if result is None else tuple(suspicion.entity for suspicion in result.suspicious)
+            )
             matches = self.inputs.matches.without(names, "contradicted by their neighbours")
             self.inputs = replace(self.inputs, matches=matches)
             if names:

@@ -100,4 +100,4 @@ def extend_model(
 def _files(terms: Any, source: Any) -> list[Any]:
     """Return terms and sources; those that are no paths are left alone."""
     sources = source.values() if isinstance(source, Mapping) else [source]
-    return [terms, *(each for each in sources if isinstance(each, str | os.PathLike))]
+    return [terms, *(path for path in sources if isinstance(path, str | os.PathLike))]

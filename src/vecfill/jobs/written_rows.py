@@ -101,12 +101,12 @@ def replaceable(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str,
     was said to mean another thing than a word that is like its name, so only a row of its very
     name is its own.
     """
-    found = dict(inputs.matches.set_aside)
+    word_of = dict(inputs.matches.set_aside)
     for match in inputs.matches.matches:
         word = word_in_file(match.entity, inputs.format)
-        if match.how == "excluded" and match.entity not in found and word in inputs.taken:
-            found[match.entity] = word
-    return found if names is None else {each: found[each] for each in names if each in found}
+        if match.how == "excluded" and match.entity not in word_of and word in inputs.taken:
+            word_of[match.entity] = word
+    return word_of if names is None else {name: word_of[name] for name in names if name in word_of}
 
 
 def written_rows(
@@ -148,17 +148,19 @@ def _notes(
     """Tell about rows that were to be replaced, but are not."""
     notes: list[str] = []
     entities = {match.entity for match in inputs.matches.matches}
-    if isinstance(asked, tuple) and (strangers := [each for each in asked if each not in entities]):
-        told = count(len(strangers), "name to replace is", "names to replace are")
-        notes.append(f"{told} not in the table: {listed(strangers)}.")
+    if isinstance(asked, tuple) and (strangers := [name for name in asked if name not in entities]):
+        who = count(len(strangers), "name to replace is", "names to replace are")
+        notes.append(f"{who} not in the table: {listed(strangers)}.")
     if asked == SUSPICIOUS and result is None:
         notes.append("No entity is unknown, so no known one was checked for being suspicious.")
     elif asked is not None and not replaceable:
         notes.append("No row was replaced, because none of these entities has one.")
-    if result is not None and (kept := [each for each in result.abstained if each in replaceable]):
+    if result is not None and (
+        unchanged := [name for name in result.abstained if name in replaceable]
+    ):
         notes.append(
-            f"{count(len(kept), 'row was', 'rows were')} left unchanged because of too little "
-            f"confidence in the new vectors: {listed(kept)}."
+            f"{count(len(unchanged), 'row was', 'rows were')} left unchanged because of too little "
+            f"confidence in the new vectors: {listed(unchanged)}."
         )
     return tuple(notes)
 
