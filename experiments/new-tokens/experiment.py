@@ -32,7 +32,7 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     hidden, known, rare = _words(config, base, glove, list(asked))
     wanted = [*hidden, *rare]
     pieces = _chosen(vf.word_pieces(folder, wanted), [*known, *wanted])
-    rows = _rows(config, base.subset(known), glove, pieces, wanted)
+    rows = _rows(config, vf.Embedding(known, base[known]), glove, pieces, wanted)
     table = _on_hidden(config, folder, base, hidden, rows)
     people = _on_rare(folder, pairs, rare, rows)
     counts = {"hidden": len(hidden), "known": len(known), "rare": len(rare)}
