@@ -22,4 +22,5 @@ Predictions:
 - `stack`: Several predictors as one: their weighted sum, drawn a little towards known vectors
   near it.
 - `offset`: The offset of rare entities: where vectors lie as a whole, as a function of rarity.
+- `stretch`: Lengths of what is imputed, away from the mean of the known vectors.
 """

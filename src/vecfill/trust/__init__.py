@@ -37,4 +37,6 @@ For readers:
 - `tables`: Known and imputed entities with their confidence -> tables: Arrow, pandas, a notebook.
 - `drivers`: Which columns of the table the linear trend of an imputed row comes from.
 - `lengths`: Lengths of imputed vectors, brought to the distribution of the known ones.
+- `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near
+  them.
 """
