@@ -20,7 +20,7 @@ from vecfill.inputs.parts import parts_domain, whole_vectors
 from vecfill.inputs.siblings import inflected_siblings
 from vecfill.inputs.spelling import names_domain, rows_of_others, spelling_domain
 from vecfill.inputs.spelling_model import fit_spelling
-from vecfill.inputs.vocabulary import VocabularySample, read_vocabulary
+from vecfill.inputs.vocabulary import VocabularySample
 from vecfill.io import Scan
 
 SYLLABLES = [f"{a}{b}{c}" for a in "bdfgkl" for b in "aeiou" for c in "mnrs"]
@@ -307,7 +307,11 @@ def test_rows_that_are_not_finite_or_come_twice_are_left_out(tmp_path):
     path = tmp_path / "vectors.npz"
     vectors = np.array([[1, 1], [np.nan, 1], [2, 2], [3, 3]], np.float32)
     np.savez(path, words=np.array(["a", "b", "a", "c"]), vectors=vectors)
-    found = read_vocabulary(path, [])
+    sample = VocabularySample([])
+    with Scan(path) as scan:
+        for batch in scan:
+            sample.add(batch)
+    found = sample.embedding()
     assert found.words == ("a", "c")
     assert found.vectors.tolist() == [[1.0, 1.0], [3.0, 3.0]]
 

@@ -13,6 +13,7 @@ from vecfill.inputs.sources import are_sources
 from vecfill.model.known import KnownRows
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
+from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.unseen import importance_like, out_of_fold
@@ -135,7 +136,7 @@ def test_out_of_fold_predictions_have_not_seen_what_they_predict():
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
-    unseen = out_of_fold(space, [PAPER], embedding, is_known, folds)
+    unseen = out_of_fold(space, [PAPER], embedding, is_known, folds, FewerDims(None))
     cosine = (unseen.predicted[0] * unseen.truth).sum(1)
     cosine /= np.linalg.norm(unseen.predicted[0], axis=1) * np.linalg.norm(unseen.truth, axis=1)
     assert abs(cosine.mean()) < 0.03
@@ -148,7 +149,7 @@ def test_weights_of_a_hidden_row_are_learnt_without_its_group():
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
-    unseen = out_of_fold(space, [PAPER, PAPER, None], embedding, is_known, folds)
+    unseen = out_of_fold(space, [PAPER, PAPER, None], embedding, is_known, folds, FewerDims(None))
     before = unseen.fused([0, 1])
     # Vectors of one group turned around: weights of that group stay, and so do its predictions.
     unseen.truth[unseen.group == 0] *= -1

@@ -1,4 +1,4 @@
-"""What a person sees who looks at imputed vectors: are they told apart, and what is near them."""
+"""What a person sees who looks at imputed vectors: are they told apart, and what is near them.
 
 A mean score cannot show that all vectors are nearly one vector. Three looks can: how alike they
 are (*spread*), how many of them share their nearest word in the whole file (*hubs*), and a few
