@@ -20,10 +20,6 @@ from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.base import Ground, Server
-from vecfill.model.serving.choosing import composition_of, server_of
-from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
 from vecfill.model_file import FileParts, fitting_parts
@@ -64,14 +60,12 @@ class KeptModel:
         *,
         about: Mapping[str, Any],
         space: Space,
-        mix: Any = None,
     ) -> None:
         self._parts: ChainMap[str, Any] = ChainMap({}, _by_name(parts))
         self._path = parts.path if isinstance(parts, FileParts) else None
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
         self.space = space
-        self._mix = mix
 
     @property
     def names(self) -> KeptNames:
@@ -135,9 +129,7 @@ class KeptModel:
     @property
     def _used(self) -> list[bool]:
         """Which sources the predictor uses."""
-        if isinstance(self.predictor, Fused):
-            return [each is not None for each in self.predictor.members]
-        return [True]
+        return [each is not None for _, each in self.predictor.by_source(self.space)]
 
     @property
     def _rule(self) -> OffsetRule | None:
@@ -157,13 +149,19 @@ class KeptModel:
     @cached_property
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without the offset of rarity."""
-        given = KnownRows(self._embedding, self.is_known)
-        if self._offsets is None:
-            return given
-        rest = np.array(self._embedding)
-        rest[self.is_known] -= self._offsets.known
-        rest[given.unknown] -= self._offsets.unknown
-        return KnownRows(rest, self.is_known)
+        rest = self._embedding
+        if self._offsets is not None:
+            rest = np.array(rest)
+            rest[self.is_known] -= self._offsets.known
+            rest[self._unknown] -= self._offsets.unknown
+        return KnownRows(rest, self.is_known, is_imputed=True)
+
+    @cached_property
+    def _given(self) -> KnownRows:
+        """The same, with what was computed and kept so that rows can be added quickly."""
+        if (kept := self._parts.get("server")) is not None:
+            self.predictor.restore(self.space, self._rest, kept)
+        return self._rest
 
     @cached_property
     def _mixed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -179,15 +177,13 @@ class KeptModel:
             total += known.sum(axis=0, dtype=np.float64)
         return total / rows.n_known
 
-    @cached_property
-    def _server(self) -> Server:
-        ground = Ground(self.space, self._rest, lambda: self._mixed[0])
-        kept = self._parts.get("server")
-        return server_of(self.predictor, ground, kept=kept, mix=self._mix)
+    def _carried(self) -> np.ndarray:
+        """Return what known rows carry for signals."""
+        return self._mixed[0]
 
     @cached_property
     def _model(self) -> Model:
-        composition = composition_of(self.predictor, self.space, self._rest)
+        composition = self.predictor.composition(self.space, self._rest)
         given = KnownRows(self._embedding, self.is_known)
         return Model(self.space, self.predictor, given, composition, self._offsets)
 
@@ -282,34 +278,26 @@ class KeptModel:
 
     def _drop(self, *names: str) -> None:
         """Drop parts that no longer hold."""
-        self._mix = None
         for name in names:
             for level in self._parts.maps:
                 level.pop(name, None)
 
     def _space_parts(self) -> dict[str, Any]:
         """Return the parts of all spaces, by number."""
-        spaces: list[tuple[Space, Predictor | None, np.ndarray | None]]
-        if isinstance(self.space, SourcesSpace):
-            assert isinstance(self.predictor, Fused)
-            members = self.space.of_variants(self.predictor.variants).members
-            pairs = zip(members, self.predictor.members, strict=True)
-            spaces = [(member.space, each, member.rows) for member, each in pairs]
-            layout = {"n_spaces": len(spaces), "is_joint": True, "names": list(self.space.names)}
-        else:
-            spaces = [(self.space, self.predictor, None)]
-            layout = {"n_spaces": 1, "is_joint": False, "names": ["table"]}
+        sources = self.predictor.by_source(self.space)
+        names, is_joint = [member.name for member, _ in sources], self.space.is_joint
+        layout = {"n_spaces": len(sources), "is_joint": is_joint, "names": names}
         parts: dict[str, Any] = {"layout": layout}
-        for number, (space, predictor, rows) in enumerate(spaces):
-            found = space_parts(space, predictor)
+        for number, (member, predictor) in enumerate(sources):
+            found = space_parts(member.space, predictor)
             parts |= {f"space {number} {name}": each for name, each in found.items()}
-            if rows is not None:
-                parts[f"space {number} members"] = rows
+            if is_joint:
+                parts[f"space {number} members"] = member.rows
         return parts
 
 
 _DERIVED = (
-    "_unknown", "_known", "_offsets", "_rest", "_mixed", "_centre", "_server", "_model",
+    "_unknown", "_known", "_offsets", "_rest", "_given", "_mixed", "_centre", "_model",
     "_confidence",
 )  # fmt: skip
 

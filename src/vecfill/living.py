@@ -10,7 +10,6 @@ import numpy as np
 
 from vecfill._blas import one_blas_thread
 from vecfill._english import count, percent
-from vecfill._lengths import row_lengths
 from vecfill.added import Added
 from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.embedding import Embedding, printable
@@ -19,18 +18,18 @@ from vecfill.inputs.kept_names import KeptNames, NamesOfRows
 from vecfill.inputs.later_rows import KeptSource
 from vecfill.kept_model import KeptModel, fitting
 from vecfill.method.scaling import in_range_of
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.base import Served
-from vecfill.model.serving.fused import FusedServer
+from vecfill.model.fitted import shares_of_way
+from vecfill.model.prediction import Prediction
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
+from vecfill.model.wanted import New
 from vecfill.model_file import FileParts, fitting_parts, stored_space, write_parts
 from vecfill.trust.confidence import Confidence
-from vecfill.trust.explanation import Explanation, explained, largest_shares
+from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
 from vecfill.trust.proof import Teachers, cautious
-from vecfill.trust.signals import signals_of_served
+from vecfill.trust.signals import signals
 
 
 class LivingModel(KeptModel):
@@ -154,13 +153,12 @@ class LivingModel(KeptModel):
         tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self.names.row(name) for name in entities}
-        is_joint = isinstance(self.space, SourcesSpace)
         new = read_new(
             sources,
             tables,
             {name: row is None for name, row in rows.items()},
             used=self._used,
-            is_joint=is_joint,
+            is_joint=self.space.is_joint,
             encoder=encoder,
         )
         there = [(name, row) for name, row in rows.items() if row is not None]
@@ -228,7 +226,7 @@ class LivingModel(KeptModel):
     def _all_parts(self) -> dict[str, Any]:
         parts = {name: self._parts[name] for name in self._parts if not name.startswith("space ")}
         parts |= self._space_parts()
-        parts["server"] = self._server.arrays()
+        parts["server"] = self.predictor.kept(self.space, self._given, self._carried)
         parts["confidence"] = self._confidence
         return parts
 
@@ -241,14 +239,17 @@ class LivingModel(KeptModel):
             return Added(
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
-        served = self._server.serve(new.rows)
-        unusual, is_described = self._judged(new)
+        wanted = New(new.rows)
+        prediction = self.predictor.predict(self.space, self._given, wanted)
+        unusual, is_described = self._judged(new, wanted)
         offsets, assumed_notes = self._offsets_of_new(new.names, counts)
-        vectors = served.values[:, :n_dims] + offsets
+        vectors = prediction.vectors + offsets
         confidence = None
         teachers: Teachers | None = self._parts["teachers"]
         if teachers is not None:
-            confidence = teachers.confidence(signals_of_served(served, self._centre), new.names)
+            common = {"carried": self._carried, "centre": self._centre}
+            seen = signals(self._given, prediction, wanted, **common)
+            confidence = teachers.confidence(seen, new.names)
         if confidence is not None:
             confidence = cautious(confidence, np.array([bool(each) for each in unusual]))
             confidence = confidence.rows(is_described)
@@ -259,7 +260,7 @@ class LivingModel(KeptModel):
         names = [new.names[row] for row in kept]
 
         def told(row: int, n: int) -> Explanation:
-            return self._explained(served, offsets, int(kept[row]), new.names[kept[row]], n)
+            return self._explained(prediction, offsets, int(kept[row]), new.names[kept[row]], n)
 
         return Added(
             Embedding(names, in_range_of(dtype, vectors[kept])),
@@ -271,46 +272,27 @@ class LivingModel(KeptModel):
             _explained=told,
         )
 
-    def _judged(self, new: NewEntities) -> tuple[list[tuple[str, ...]], np.ndarray]:
+    def _judged(self, new: NewEntities, wanted: New) -> tuple[list[tuple[str, ...]], np.ndarray]:
         """Return what is unusual about each new entity, and which a used source describes."""
-        is_described = np.ones(len(new.names), np.bool_)
+        is_described = self.predictor.is_described(self.space, self._given, wanted)
+        is_usual = self.predictor.is_usual(self.space, self._given, wanted)
         unusual = list(new.unusual)
-        if isinstance(self._server, FusedServer):
-            weights, is_old = self._server.weights(new.rows)
-            is_described = weights.sum(axis=1) > 0
-            for row in np.flatnonzero(~is_old & is_described):
-                unusual[row] += ("no fitted entity had exactly these sources",)
+        for row in np.flatnonzero(~is_usual & is_described):
+            unusual[row] += ("no fitted entity had exactly these sources",)
         return unusual, is_described
 
     @fitting
     def _explained(
-        self, served: Served, offsets: np.ndarray, row: int, word: str, n: int
+        self, prediction: Prediction, offsets: np.ndarray, row: int, word: str, n: int
     ) -> Explanation:
-        shares = served.shares(np.array([row]))[0]
-        order = largest_shares(shares, n)
-        known = NamesOfRows(self.names, self._known)
+        composition, whole = prediction.composition, prediction.vectors[[row]] + offsets[[row]]
         centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
-        n_dims = centre.size
-        start = centre if self._rule is None else offsets[row]
-        reached = start
-        if served.trend is not None:
-            reached = served.trend[row] + (0.0 if self._rule is None else start)
-        whole = served.values[row, :n_dims] + offsets[row]
-        steps = [start - centre, reached - start, whole - reached]
-        offset, way, rest = (float(row_lengths(each[None])[0]) for each in steps)
-        total = offset + way + rest
-        has_trend = served.trend is not None
-        parts = {name: part[row] for name, part in served.parts.items() if part[row].any()}
-        moved = np.sum(list(parts.values()), axis=0) if parts else np.zeros(n_dims)
-        size = float(moved @ moved) or 1.0
-        return Explanation(
-            word,
-            tuple(known[int(each)] for each in order),
-            shares[order],
-            way / total if total > 0 else float(has_trend),
-            offset / total if total > 0 else 0.0,
-            {name: float(part @ moved) / size for name, part in parts.items()},
-        )
+        offset = None if self._rule is None else offsets[[row]]
+        trend = None if composition.trend is None else composition.trend.at(np.array([row]))
+        offset_share, trend_share = shares_of_way(whole, centre, offset, trend)
+        ways = float(offset_share[0]), float(trend_share[0])
+        known = NamesOfRows(self.names, self._known)
+        return composed_of(word, row, composition, ways, known, n=n)
 
     def _keep(self, new: NewEntities, added: Added) -> None:
         """Let later entities rest on those that were added."""
@@ -318,7 +300,8 @@ class LivingModel(KeptModel):
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new, offsets = len(new.names), self._offsets_of_new(new.names, {})[0]
-        vectors = self._server.serve(new.rows).values[:, : self._embedding.shape[1]] + offsets
+        prediction = self.predictor.predict(self.space, self._given, New(new.rows))
+        vectors = prediction.vectors + offsets
         space = self._extended_space(new)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
@@ -335,16 +318,13 @@ class LivingModel(KeptModel):
         self.space = space
 
     def _extended_space(self, new: NewEntities) -> Space:
-        if not isinstance(self.space, SourcesSpace):
+        if not self.space.is_joint:
             return extended(self.space, new.rows, self.predictor)
-        assert isinstance(self.predictor, Fused)
         n_old, members = len(self.names), []
-        for number, (member, its) in enumerate(
-            zip(self.space.members, self.predictor.members, strict=True)
-        ):
+        for number, (member, predictor) in enumerate(self.predictor.by_source(self.space)):
             rows, space = member.rows, member.space
-            if its is not None and number in new.rows.places:
-                space = extended(space, new.rows.rows[number], its)
+            if predictor is not None and number in new.rows.places:
+                space = extended(space, new.rows.rows[number], predictor)
                 rows = np.concatenate([rows, n_old + new.rows.places[number]])
             members.append([Member(member.name, space, rows, n_old + len(new.names))])
         return SourcesSpace(members)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from vecfill.living import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.choosing import settled
-from vecfill.model.sources import SourcesSpace
 from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Proof
 
@@ -46,13 +43,9 @@ def living_model(
         rarity = np.where(has_rarity, alignment.rarity.values, 0.0)
     left_out = np.zeros(len(alignment.domain), np.bool_)
     left_out[model.rows.unknown] = is_left_out
-    predictor = settled(model.predictor, model.space, model.without_offsets())
-    space = model.space
-    if isinstance(predictor, Fused) and isinstance(space, SourcesSpace):
-        # Only the way of reading each source that was chosen goes on.
-        members = space.of_variants(predictor.variants).members
-        space = SourcesSpace([[member] for member in members])
-        predictor = replace(predictor, variants=(0,) * len(members))
+    predictor = model.predictor.settled(model.space, model.without_offsets())
+    # Only the way of reading each source that was chosen goes on.
+    predictor, space = predictor.with_chosen_variants(model.space)
     parts: dict[str, Any] = {
         "names": KeptNames.of(alignment.domain.entities),
         "columns": tuple(alignment.domain.columns),
@@ -72,7 +65,7 @@ def living_model(
         "suspicious": proof.suspicious,
         "notes": tuple(notes),
     }
-    return LivingModel(parts, about=about, space=space, mix=model.composition.mix)
+    return LivingModel(parts, about=about, space=space)
 
 
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:

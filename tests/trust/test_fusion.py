@@ -13,6 +13,7 @@ from vecfill.inputs.sources import are_sources
 from vecfill.model.known import KnownRows
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.unseen import importance_like, out_of_fold
@@ -122,7 +123,7 @@ def test_shares_reproduce_vectors_where_no_source_has_a_trend():
     found = fused.predict(space, given)
     shares = found.composition.mix.shares(np.arange(given.unknown.size))
     np.testing.assert_allclose(shares @ given.known, found.vectors, atol=1e-8)
-    some = fused.predict(space, given, places=np.array([3, 70, 149]))
+    some = fused.predict(space, given, Unknown(np.array([3, 70, 149])))
     np.testing.assert_allclose(some.vectors, found.vectors[[3, 70, 149]], atol=1e-9)
 
 

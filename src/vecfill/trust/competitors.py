@@ -11,6 +11,7 @@ from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.decision import Decision
 from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.hidden import HIDDEN_TOL
@@ -56,7 +57,7 @@ class Competitors:
     def _add(self, name: str, predictor: Predictor, space: Space, given: KnownRows) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
-            predictor.predict(space, given, places=places, tol=HIDDEN_TOL).vectors
+            predictor.predict(space, given, Unknown(places), tol=HIDDEN_TOL).vectors
         )
 
     def _add_sources(

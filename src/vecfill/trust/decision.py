@@ -21,6 +21,7 @@ from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
@@ -214,7 +215,7 @@ def _shifts(
 ) -> np.ndarray:
     """Return how much rarer rows are imputed to be than the seen ones are, for each column."""
     given = KnownRows(columns, is_seen)
-    found = predictor.predict(space, given, places=places, tol=1e-4).vectors
+    found = predictor.predict(space, given, Unknown(places), tol=1e-4).vectors
     return found.mean(axis=0) - given.known.mean(axis=0)
 
 
@@ -298,14 +299,14 @@ def _on_block(
     """Return scores of the hidden block without an offset (`None`) and with each rule."""
     given = KnownRows(vectors, block.is_seen)
     known, centre = vectors[is_known], given.known.mean(axis=0)
-    plain = predictor.predict(space, given, places=block.places, tol=1e-4).vectors
+    plain = predictor.predict(space, given, Unknown(block.places), tol=1e-4).vectors
     scores: dict[Any, RowScores] = {None: score_rows(plain, block.truth, known, centre)}
     rests: dict[int, np.ndarray] = {}
     for rule in rules:
         offsets = hidden_offsets(rule, rarity, given, block)
         if rule.degree not in rests:
             rest = KnownRows(without(vectors, block.is_seen, offsets), block.is_seen)
-            found = predictor.predict(space, rest, places=block.places, tol=1e-4)
+            found = predictor.predict(space, rest, Unknown(block.places), tol=1e-4)
             rests[rule.degree] = found.vectors
         moved = rests[rule.degree] + offsets.unknown[block.places]
         scores[rule] = score_rows(moved, block.truth, known, centre)

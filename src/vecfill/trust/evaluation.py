@@ -22,6 +22,7 @@ from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import CHANCE, permutation_p_value
 from vecfill.trust.competitors import Competitors
 from vecfill.trust.decision import Decision, decide, has_own, without
@@ -312,9 +313,9 @@ def _auto(
         own = replace(rarity, values=values)
     decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
     if decision.rule is None or own is None:
-        found = decision.predictor.predict(space, given, places=fold.places, tol=HIDDEN_TOL)
+        found = decision.predictor.predict(space, given, Unknown(fold.places), tol=HIDDEN_TOL)
         return decision, found.vectors
     offsets = decision.rule.offsets(own.values, given)
     rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    found = decision.predictor.predict(space, rest, places=fold.places, tol=HIDDEN_TOL).vectors
+    found = decision.predictor.predict(space, rest, Unknown(fold.places), tol=HIDDEN_TOL).vectors
     return decision, found + offsets.unknown[fold.places]

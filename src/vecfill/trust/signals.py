@@ -10,11 +10,10 @@ import numpy as np
 
 from vecfill._lengths import row_lengths
 from vecfill.method.engine import row_blocks
-from vecfill.method.trend import Trend
 from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, FixedMix, Prediction
-from vecfill.model.serving.base import Served
+from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.wanted import ALL, Wanted
 
 N_PROBES = 32
 """Random signs whose spread tells how many contributors a row has."""
@@ -31,9 +30,8 @@ SPREAD_TOL = 1e-6
 class Seen:
     """What the signals are computed from."""
 
-    given: KnownRows
     rows: np.ndarray
-    """Numbers of the rows that were imputed."""
+    """Numbers of the rows that were imputed, by which their trend is looked up."""
     vectors: np.ndarray
     """(n_imputed, n_dims) as predicted."""
     composition: Composition
@@ -94,11 +92,16 @@ SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
 
 
 def signals(
-    given: KnownRows, prediction: Prediction, places: np.ndarray | None = None
+    given: KnownRows,
+    prediction: Prediction,
+    wanted: Wanted = ALL,
+    *,
+    carried: Callable[[], np.ndarray] | None = None,
+    centre: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return every signal of each imputed row, (n_imputed, n_signals).
+    """Return every signal of the rows that were asked for, (n_wanted, n_signals).
 
-    `places` are those that the prediction was asked for, among the unknown rows; by default all.
+    `carried` and `centre` are what `mixed_values` gives, if a caller has it already.
 
     Examples
     --------
@@ -109,18 +112,19 @@ def signals(
     >>> signals(given, found).shape == (1, len(SIGNALS))
     True
     """
-    values, centre = mixed_values(given)
-    spread = prediction.composition.mix.spread(values, tol=SPREAD_TOL)
+    if carried is None or centre is None:
+        values, centre = mixed_values(given)
+        carried = lambda: values  # noqa: E731
+    spread = prediction.composition.mix.carried(carried, tol=SPREAD_TOL)
     seen = Seen(
-        given,
-        given.wanted(places),
+        wanted.numbers(given),
         prediction.vectors,
         prediction.composition,
         centre,
         spread[:, :-N_PROBES],
         spread[:, -N_PROBES:],
     )
-    return told(seen)
+    return np.column_stack([signal(seen) for signal in SIGNALS.values()])
 
 
 def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
@@ -143,46 +147,3 @@ def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
     if directions.shape[1] > N_DIRECTIONS:
         directions = directions @ leading_axes(directions, N_DIRECTIONS)
     return np.hstack([directions, probes]), centre
-
-
-def signals_of_served(served: Served, centre: np.ndarray) -> np.ndarray:
-    """Return every signal of rows that came after the fit, (n_new, n_signals)."""
-    n_dims = centre.size
-    vectors, carried = served.values[:, :n_dims], served.values[:, n_dims:]
-    trend = None
-    if served.trend is not None:
-        trend = Trend(served.trend.__getitem__, np.empty((0, n_dims)), np.nan)
-    mix = _ServedMix(served)
-    given = KnownRows(vectors, np.zeros(len(vectors), np.bool_))
-    seen = Seen(
-        given,
-        given.unknown,
-        vectors,
-        Composition(mix, trend),
-        centre,
-        carried[:, :-N_PROBES],
-        carried[:, -N_PROBES:],
-    )
-    return told(seen)
-
-
-class _ServedMix(FixedMix):
-    """What a server tells about new rows, as a mix tells it."""
-
-    def __init__(self, served: Served) -> None:
-        super().__init__(served.values)
-        self.served = served
-
-    def misfit(self) -> np.ndarray:
-        return self.served.misfit
-
-    def straight(self) -> np.ndarray:
-        return self.served.straight
-
-    def tightness(self) -> np.ndarray:
-        return self.served.tightness
-
-
-def told(seen: Seen) -> np.ndarray:
-    """Return every signal of the rows that are seen, (n_rows, n_signals)."""
-    return np.column_stack([signal(seen) for signal in SIGNALS.values()])

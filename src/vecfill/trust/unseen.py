@@ -18,6 +18,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Pattern
 from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.wanted import Unknown
 from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import RowScores, score_rows
 from vecfill.trust.trials import CHOICE_TOL
@@ -203,6 +204,6 @@ def _of_fold(
     places = place_of[fold.hidden]
     found = np.zeros((fold.hidden.size, embedding.shape[1]))
     if (places >= 0).any() and own.n_known:
-        asked = predictor.predict(member.space, own, places=places[places >= 0], tol=CHOICE_TOL)
+        asked = predictor.predict(member.space, own, Unknown(places[places >= 0]), tol=CHOICE_TOL)
         found[places >= 0] = asked.vectors - own.known.mean(axis=0)
     return found
