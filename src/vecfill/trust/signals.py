@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
 from vecfill._lengths import row_lengths
+from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.prediction import Prediction
 from vecfill.model.wanted import ALL, Wanted
 
 N_PROBES = 32
@@ -26,26 +28,42 @@ ROWS_PER_BLOCK = 4096
 SPREAD_TOL = 1e-6
 
 
+class Mixed(Protocol):
+    """What a mix tells about each row."""
+
+    def misfit(self) -> np.ndarray:
+        """Return how badly its neighbors explain each row in the domain."""
+        ...
+
+    def straight(self) -> np.ndarray:
+        """Return how much of each row's weight rests on known rows directly."""
+        ...
+
+    def tightness(self) -> np.ndarray:
+        """Return the largest weight of each row."""
+        ...
+
+
 @dataclass(frozen=True)
 class Seen:
-    """What the signals are computed from."""
+    """What the signals are computed from: for rows of the fit, later ones, and datasets."""
 
-    rows: np.ndarray
-    """Numbers of the rows that were imputed, by which their trend is looked up."""
     vectors: np.ndarray
     """(n_imputed, n_dims) as predicted."""
-    composition: Composition
     centre: np.ndarray
     """Mean of the known vectors."""
+    mix: Mixed
+    trend: Callable[[slice], np.ndarray] | None
+    """Gives the trend's vectors for some of the rows, if there is one."""
     directions: np.ndarray
-    """(n_imputed, at most n_dims) the mix of the known rows' directions from the centre."""
+    """(n_imputed,) squared length of the mix of the known rows' directions from the centre."""
     probes: np.ndarray
-    """(n_imputed, n_probes) the mix of random signs."""
+    """(n_imputed,) squared length of the mix of `N_PROBES` random signs."""
 
 
 def agreement(seen: Seen) -> np.ndarray:
     """Return how far the contributors point in one direction, from 0 to 1."""
-    return np.linalg.norm(seen.directions, axis=1)
+    return np.sqrt(seen.directions)
 
 
 def concentration(seen: Seen) -> np.ndarray:
@@ -53,7 +71,7 @@ def concentration(seen: Seen) -> np.ndarray:
 
     The propagated signs of one row have variance sum(share²), whatever the shares are.
     """
-    return np.log(np.maximum((seen.probes**2).mean(axis=1), 1e-12))
+    return np.log(np.maximum(seen.probes / N_PROBES, 1e-12))
 
 
 def length(seen: Seen) -> np.ndarray:
@@ -63,10 +81,7 @@ def length(seen: Seen) -> np.ndarray:
 
 def trend_length(seen: Seen) -> np.ndarray:
     """Return how far the trend alone lies from the mean of the known vectors."""
-    trend = seen.composition.trend
-    if trend is None:
-        return np.zeros(len(seen.vectors))
-    return _apart(seen, lambda part: trend.at(seen.rows[part]))
+    return np.zeros(len(seen.vectors)) if seen.trend is None else _apart(seen, seen.trend)
 
 
 def _apart(seen: Seen, vectors: Callable[[slice], np.ndarray]) -> np.ndarray:
@@ -82,10 +97,10 @@ SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
         "agreement": agreement,
         "concentration": concentration,
         "length": length,
-        "misfit": lambda seen: seen.composition.mix.misfit(),
-        "straight": lambda seen: seen.composition.mix.straight(),
+        "misfit": lambda seen: seen.mix.misfit(),
+        "straight": lambda seen: seen.mix.straight(),
         "trend_length": trend_length,
-        "tightness": lambda seen: seen.composition.mix.tightness(),
+        "tightness": lambda seen: seen.mix.tightness(),
     }
 )
 """Every signal by name; the order is that of the columns."""
@@ -96,6 +111,7 @@ def signals(
     prediction: Prediction,
     wanted: Wanted = ALL,
     *,
+    names: Collection[str] = SIGNALS,
     carried: Callable[[], np.ndarray] | None = None,
     centre: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -115,16 +131,29 @@ def signals(
     if carried is None or centre is None:
         values, centre = mixed_values(given)
         carried = lambda: values  # noqa: E731
-    spread = prediction.composition.mix.carried(carried, tol=SPREAD_TOL)
+    mix, trend = prediction.composition.mix, prediction.composition.trend
+    spread = mix.carried(carried, tol=SPREAD_TOL) ** 2
+    numbers = wanted.numbers(given)
     seen = Seen(
-        wanted.numbers(given),
         prediction.vectors,
-        prediction.composition,
         centre,
-        spread[:, :-N_PROBES],
-        spread[:, -N_PROBES:],
+        mix,
+        None if trend is None else lambda part: trend.at(numbers[part]),
+        spread[:, :-N_PROBES].sum(axis=1),
+        spread[:, -N_PROBES:].sum(axis=1),
     )
-    return np.column_stack([signal(seen) for signal in SIGNALS.values()])
+    return signals_of(seen, names)
+
+
+def signals_of(seen: Seen, names: Collection[str] = SIGNALS) -> np.ndarray:
+    """Return the signals of these names of the rows that are seen, (n_rows, n_signals)."""
+    missing = [name for name in names if name not in SIGNALS]
+    if missing:
+        raise InputError(
+            f"confidence was learnt from the signal {missing[0]!r}, which is not there. Use the "
+            "vecfill that has it, or impute again."
+        )
+    return np.column_stack([SIGNALS[name](seen) for name in names])
 
 
 def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:

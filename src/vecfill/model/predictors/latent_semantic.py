@@ -177,10 +177,10 @@ class LatentSemantic(Predictor):
             vectors = mix.of_fitted(self._filled(space, given))
         else:
             slopes, shift = self._line(space, given)
-            vectors = mix.rows @ slopes + shift
-            trend = Trend(vectors.__getitem__, np.empty((0, given.n_dims)), np.nan)
-            if self.residual_share > 0:
-                vectors = vectors + self.residual_share * self._mixed_residuals(space, given, mix)
+            line = mix.rows @ slopes + shift
+            trend = Trend(line.__getitem__, np.empty((0, given.n_dims)), np.nan)
+            residuals = self._mixed_residuals(space, given, mix) if self.residual_share else None
+            vectors = self.put_on(line, residuals)
         return Prediction(in_range_of(dtype, vectors), Composition(mix, trend))
 
     def _filled(self, space: Space, given: KnownRows) -> np.ndarray:
@@ -398,12 +398,22 @@ class LatentSemantic(Predictor):
         vectors = np.empty((rows.size, given.n_dims), dtype)
         # In parts, because there is a row in 64 bits for each unknown one.
         for part in row_blocks(rows.size, ROWS_PER_BLOCK):
-            found = trend.at(rows[part])
-            if self.residual_share:
-                assert spread is not None
-                found += self.residual_share * spread[part, -given.n_dims :]
-            vectors[part] = in_range_of(dtype, found)
+            residuals = None if spread is None else spread[part, -given.n_dims :]
+            vectors[part] = in_range_of(dtype, self.put_on(trend.at(rows[part]), residuals))
         return vectors
+
+    def put_on(self, trend: np.ndarray, residuals: np.ndarray | None) -> np.ndarray:
+        """Return the trend plus a share of its residuals, mixed for the same rows.
+
+        Examples
+        --------
+        >>> LatentSemantic(residual_share=0.5).put_on(np.array([[1.0]]), np.array([[4.0]]))
+        array([[3.]])
+        """
+        if not self.residual_share:
+            return trend
+        assert residuals is not None
+        return trend + self.residual_share * residuals
 
     def _trend(self, space: Space, given: KnownRows) -> Trend:
         def fitted() -> Trend:
