@@ -46,8 +46,8 @@ def read_new(
     unusual: list[list[str]] = [[] for _ in names]
     rows: dict[int, Any] = {}
     places: dict[int, np.ndarray] = {}
-    for number, source in enumerate(sources):
-        if not used[number] or not names:
+    for number, (source, is_used) in enumerate(zip(sources, used, strict=True)):
+        if not is_used or not names:
             continue
         facts = (
             Facts(names, {}) if isinstance(source.reader, NamesReader) else tables.get(source.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, wraps
@@ -15,6 +15,7 @@ from vecfill._english import count
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
+from vecfill.kept import Kept
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
@@ -22,10 +23,10 @@ from vecfill.model.offset import OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
-from vecfill.model_file import FileParts, fitting_parts
+from vecfill.model_file import fitting_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
-from vecfill.trust.proof import Suspicion, Teachers
+from vecfill.trust.proof import Suspicion
 from vecfill.trust.signals import mixed_values, signals
 from vecfill.trust.strata import Stratum
 
@@ -49,20 +50,21 @@ def fitting(
 
 
 class KeptModel:
-    """The parts of a model by name, in memory or in a file, and everything derived from them.
+    """What is kept of a model, in memory or in a file, and everything derived from it.
 
     A part that changes makes what was derived from it be computed again.
     """
 
     def __init__(
         self,
-        parts: Mapping[str, Any],
+        kept: Kept,
         *,
         about: Mapping[str, Any],
         space: Space,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._parts: ChainMap[str, Any] = ChainMap({}, _by_name(parts))
-        self._path = parts.path if isinstance(parts, FileParts) else None
+        self._kept = kept
+        self._path = path
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
         self.space = space
@@ -70,53 +72,53 @@ class KeptModel:
     @property
     def names(self) -> KeptNames:
         """Names of all entities, known and imputed."""
-        return self._parts["names"]
+        return self._kept.names
 
     @property
     def predictor(self) -> Predictor:
         """How the vectors were imputed, with everything that was chosen."""
-        return self._parts["predictor"]
+        return self._kept.predictor
 
     @property
     def is_known(self) -> np.ndarray:
         """(n_rows,) which entities have a known vector."""
-        return self._parts["is_known"]
+        return self._kept.is_known
 
     @property
     def key(self) -> str | None:
         """Column that named the entities at the fit, if there was one."""
-        keys = [getattr(each.reader, "key", None) for each in self._parts["sources"]]
+        keys = [getattr(each.reader, "key", None) for each in self._kept.sources]
         return next((each for each in keys if each is not None), None)
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
         """What became of each source at the fit; empty if there was one table."""
-        return self._parts["reports"]
+        return self._kept.reports
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
         """Kinds of entities, and what was proved about each at the fit."""
-        return self._parts["strata"]
+        return self._kept.strata
 
     @property
     def suspicious(self) -> tuple[Suspicion, ...]:
         """Known entities that their neighbours contradict, worst first."""
-        return self._parts["suspicious"]
+        return self._kept.suspicious
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What there was to say at the fit."""
-        return self._parts["notes"]
+        return self._kept.notes
 
     @property
     def _embedding(self) -> np.ndarray:
         """(n_rows, n_dims) vectors of all entities, known and imputed."""
-        return self._parts["embedding"]
+        return self._kept.embedding
 
     @property
     def _is_left_out(self) -> np.ndarray:
         """(n_rows,) which entities are imputed but not given."""
-        return self._parts["is_left_out"]
+        return self._kept.is_left_out
 
     @cached_property
     def _unknown(self) -> np.ndarray:
@@ -133,12 +135,12 @@ class KeptModel:
 
     @property
     def _rule(self) -> OffsetRule | None:
-        return self._parts["rule"]
+        return self._kept.rule
 
     @property
     def _rarity(self) -> np.ndarray:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
-        return np.where(self._parts["has_rarity"], self._parts["rarity"], np.nan)
+        return np.where(self._kept.has_rarity, self._kept.rarity, np.nan)
 
     @cached_property
     def _offsets(self) -> Offsets | None:
@@ -159,8 +161,8 @@ class KeptModel:
     @cached_property
     def _given(self) -> KnownRows:
         """The same, with what was computed and kept so that rows can be added quickly."""
-        if (kept := self._parts.get("server")) is not None:
-            self.predictor.restore(self.space, self._rest, kept)
+        if self._kept.for_adding is not None:
+            self.predictor.restore(self.space, self._rest, self._kept.for_adding)
         return self._rest
 
     @cached_property
@@ -190,14 +192,12 @@ class KeptModel:
     @cached_property
     def _confidence(self) -> Confidence | None:
         """How far to trust every imputed row, those left out included."""
-        if "confidence" in self._parts:
-            return self._parts["confidence"]
-        teachers: Teachers | None = self._parts["teachers"]
-        if teachers is None:
-            return None
+        teachers = self._kept.teachers
+        if teachers is None or self._kept.confidence is not None:
+            return self._kept.confidence
         rest = self._rest
         prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
-        seen = signals(rest, prediction)
+        seen = signals(rest, prediction, names=self._kept.signals)
         return teachers.confidence(seen, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
@@ -246,7 +246,7 @@ class KeptModel:
 
     def _set(self, **parts: Any) -> None:
         """Change parts of the model, and forget what was derived from them."""
-        self._parts.maps[0].update(parts)
+        self._kept = self._kept.changed(**parts)
         for name in _DERIVED:
             self.__dict__.pop(name, None)
 
@@ -255,7 +255,7 @@ class KeptModel:
 
         `embedding` is the model's own from now on.
         """
-        rarity, has_rarity = self._parts["rarity"], self._parts["has_rarity"]
+        rarity, has_rarity = self._kept.rarity, self._kept.has_rarity
         offsets = None
         if self._rule is not None:
             # What became known is not rarer than anything known before: nothing says how rare.
@@ -266,7 +266,6 @@ class KeptModel:
             told = np.where(has_rarity, rarity, np.nan)
             offsets = self._rule.offsets(told, KnownRows(embedding, is_known))
         model = fit(self.predictor, self.space, embedding, is_known, offsets=offsets, in_place=True)
-        self._drop("server", "confidence")
         left_out = self._is_left_out & ~is_known
         self._set(
             embedding=model.embedding,
@@ -274,13 +273,9 @@ class KeptModel:
             is_left_out=left_out,
             rarity=rarity,
             has_rarity=has_rarity,
+            for_adding=None,
+            confidence=None,
         )
-
-    def _drop(self, *names: str) -> None:
-        """Drop parts that no longer hold."""
-        for name in names:
-            for level in self._parts.maps:
-                level.pop(name, None)
 
     def _space_parts(self) -> dict[str, Any]:
         """Return the parts of all spaces, by number."""
@@ -300,23 +295,3 @@ _DERIVED = (
     "_unknown", "_known", "_offsets", "_rest", "_given", "_mixed", "_centre", "_model",
     "_confidence",
 )  # fmt: skip
-
-
-def _by_name(parts: Mapping[str, Any]) -> Any:
-    """Return parts so that a part can be dropped without touching a file."""
-    return _Overlay(parts) if isinstance(parts, FileParts) else dict(parts)
-
-
-class _Overlay(dict[str, Any]):
-    """Parts of a file, read when asked for."""
-
-    def __init__(self, parts: FileParts) -> None:
-        super().__init__(dict.fromkeys(parts))
-        self._file = parts
-
-    def __getitem__(self, name: str) -> Any:
-        _ = super().__getitem__(name)
-        return self._file[name]
-
-    def __missing__(self, name: str) -> Any:
-        raise self._file.lacking(name)

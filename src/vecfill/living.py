@@ -15,7 +15,7 @@ from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknow
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames, NamesOfRows
-from vecfill.inputs.later_rows import KeptSource
+from vecfill.kept import Kept
 from vecfill.kept_model import KeptModel, fitting
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import shares_of_way
@@ -24,11 +24,11 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New
-from vecfill.model_file import FileParts, fitting_parts, stored_space, write_parts
+from vecfill.model_file import FileParts, fitting_parts, stored_space, write_model
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
-from vecfill.trust.proof import Teachers, cautious
+from vecfill.trust.proof import cautious
 from vecfill.trust.signals import signals
 
 
@@ -66,7 +66,7 @@ class LivingModel(KeptModel):
         """The imputed entities and their vectors."""
         rows = self._unknown[~self._is_left_out[self._unknown]]
         vectors = self._embedding[rows]
-        if self._parts["calibrates_norms"]:
+        if self._kept.calibrates_norms:
             unknown = self._embedding[self._unknown]
             factors = norm_factors(unknown, self._embedding[self.is_known])
             vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
@@ -90,7 +90,7 @@ class LivingModel(KeptModel):
                 "nothing else. Ask for an imputed entity."
             )
         place = int(np.searchsorted(self._unknown, row))
-        names, columns = NamesOfRows(self.names, self._known), self._parts["columns"]
+        names, columns = NamesOfRows(self.names, self._known), self._kept.columns
         return explained(self._model, word, place, names, n=n, columns=columns)
 
     @fitting
@@ -149,7 +149,7 @@ class LivingModel(KeptModel):
             How a text file is read: ``encoding``, ``separator``, ``header``.
         """
         refuse_unknown_options(options)
-        sources: Sequence[KeptSource] = self._parts["sources"]
+        sources = self._kept.sources
         tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self.names.row(name) for name in entities}
@@ -213,22 +213,26 @@ class LivingModel(KeptModel):
         A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
         when it is loaded.
         """
-        write_parts(path, self._all_parts(), self.about, overwrite=overwrite)
+        write_model(path, self._complete(), self._space_parts(), self.about, overwrite=overwrite)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file would hold: copying is saving and loading."""
-        return {"parts": self._all_parts(), "about": self.about, "n_jobs": self.space.n_jobs}
+        return {
+            "kept": self._complete().by_name(),
+            "spaces": self._space_parts(),
+            "about": self.about,
+            "n_jobs": self.space.n_jobs,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parts, n_jobs = state["parts"], state["n_jobs"]
-        self.__init__(parts, about=state["about"], space=stored_space(parts, n_jobs=n_jobs))
+        kept = Kept(**state["kept"])
+        space = stored_space(state["spaces"], len(kept.is_known), n_jobs=state["n_jobs"])
+        self.__init__(kept, about=state["about"], space=space)
 
-    def _all_parts(self) -> dict[str, Any]:
-        parts = {name: self._parts[name] for name in self._parts if not name.startswith("space ")}
-        parts |= self._space_parts()
-        parts["server"] = self.predictor.kept(self.space, self._given, self._carried)
-        parts["confidence"] = self._confidence
-        return parts
+    def _complete(self) -> Kept:
+        """Return what is kept, with what would have to be computed after loading."""
+        for_adding = self.predictor.kept(self.space, self._given, self._carried)
+        return self._kept.changed(for_adding=for_adding, confidence=self._confidence)
 
     def _added(
         self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]
@@ -245,15 +249,20 @@ class LivingModel(KeptModel):
         offsets, assumed_notes = self._offsets_of_new(new.names, counts)
         vectors = prediction.vectors + offsets
         confidence = None
-        teachers: Teachers | None = self._parts["teachers"]
-        if teachers is not None:
-            common = {"carried": self._carried, "centre": self._centre}
-            seen = signals(self._given, prediction, wanted, **common)
+        if (teachers := self._kept.teachers) is not None:
+            seen = signals(
+                self._given,
+                prediction,
+                wanted,
+                names=self._kept.signals,
+                carried=self._carried,
+                centre=self._centre,
+            )
             confidence = teachers.confidence(seen, new.names)
         if confidence is not None:
             confidence = cautious(confidence, np.array([bool(each) for each in unusual]))
             confidence = confidence.rows(is_described)
-        if self._parts["calibrates_norms"]:
+        if self._kept.calibrates_norms:
             imputed, known = self._embedding[self._unknown], self._embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
         kept = np.flatnonzero(is_described)
@@ -305,15 +314,15 @@ class LivingModel(KeptModel):
         space = self._extended_space(new)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
-        self._drop("server", "confidence")
-        self._drop(*[name for name in self._parts if name.startswith("space ")])
         self._set(
             names=names,
             embedding=in_range_of(self._embedding.dtype, np.vstack([self._embedding, vectors])),
             is_known=np.append(self.is_known, nothing),
             is_left_out=np.append(self._is_left_out, nothing),
-            rarity=np.append(self._parts["rarity"], np.zeros(n_new)),
-            has_rarity=np.append(self._parts["has_rarity"], nothing),
+            rarity=np.append(self._kept.rarity, np.zeros(n_new)),
+            has_rarity=np.append(self._kept.has_rarity, nothing),
+            for_adding=None,
+            confidence=None,
         )
         self.space = space
 
@@ -377,4 +386,6 @@ def load(
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)
-        return LivingModel(parts, about=parts.about, space=stored_space(parts, n_jobs=n_jobs))
+        kept = Kept.of_parts(parts)
+        space = stored_space(parts, len(kept.is_known), n_jobs=n_jobs)
+        return LivingModel(kept, about=parts.about, space=space, path=parts.path)

@@ -13,12 +13,14 @@ from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.sources import JointDomain
+from vecfill.kept import Kept
 from vecfill.living import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors.fused import Fused
 from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Proof
+from vecfill.trust.signals import SIGNALS
 
 
 def living_model(
@@ -46,26 +48,28 @@ def living_model(
     predictor = model.predictor.settled(model.space, model.without_offsets())
     # Only the way of reading each source that was chosen goes on.
     predictor, space = predictor.with_chosen_variants(model.space)
-    parts: dict[str, Any] = {
-        "names": KeptNames.of(alignment.domain.entities),
-        "columns": tuple(alignment.domain.columns),
-        "predictor": predictor,
-        "embedding": model.embedding,
-        "is_known": model.is_known,
-        "is_left_out": left_out,
-        "calibrates_norms": calibrates_norms,
-        "sources": _sources(alignment, model),
-        "rule": rule,
-        "rarity": rarity,
-        "has_rarity": has_rarity,
-        "teachers": proof.teachers,
-        "confidence": proof.confidence,
-        "reports": tuple(reports),
-        "strata": proof.strata,
-        "suspicious": proof.suspicious,
-        "notes": tuple(notes),
-    }
-    return LivingModel(parts, about=about, space=space)
+    kept = Kept(
+        names=KeptNames.of(alignment.domain.entities),
+        columns=tuple(alignment.domain.columns),
+        predictor=predictor,
+        embedding=model.embedding,
+        is_known=model.is_known,
+        is_left_out=left_out,
+        calibrates_norms=calibrates_norms,
+        sources=_sources(alignment, model),
+        rule=rule,
+        rarity=rarity,
+        has_rarity=has_rarity,
+        teachers=proof.teachers,
+        confidence=proof.confidence,
+        reports=tuple(reports),
+        strata=proof.strata,
+        suspicious=proof.suspicious,
+        notes=tuple(notes),
+        signals=tuple(SIGNALS),
+        for_adding=None,
+    )
+    return LivingModel(kept, about=about, space=space)
 
 
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:

@@ -19,6 +19,7 @@ from vecfill.inputs.spelling_model import SpellingModel
 from vecfill.inputs.tfidf import TextModel
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
+from vecfill.kept import Kept
 from vecfill.model import predictors
 from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.offset import Curve, OffsetRule
@@ -35,7 +36,21 @@ from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
 
 KIND = "vecfill model"
-VERSION = 1
+VERSION = 2
+OLDER_VERSIONS = (1,)
+
+_NEW_NAMES = {"server": "for_adding"}
+"""Parts that have another name in files of version 1."""
+
+_SIGNALS_OF_VERSION_1 = (
+    "agreement",
+    "concentration",
+    "length",
+    "misfit",
+    "straight",
+    "trend_length",
+    "tightness",
+)
 
 _KEPT = (
     later_columns.NumberColumn,
@@ -94,15 +109,19 @@ _KINDS = {
 """What must be what, so that a file which was changed by hand is refused when it is opened."""
 
 
-def write_parts(
+def write_model(
     path: str | os.PathLike[str],
-    parts: Mapping[str, Any],
+    kept: Kept,
+    spaces: Mapping[str, Any],
     about: Mapping[str, Any],
     *,
     overwrite: bool,
 ) -> None:
-    """Write the parts of a model, and what is to be said about it, to one file."""
-    packer = Packer()
+    """Write the parts of a model and of its spaces, and what is to be said about it, to a file.
+
+    What could not be loaded again is refused.
+    """
+    packer, parts = Packer(CLASSES), {**kept.by_name(), **spaces}
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
@@ -132,7 +151,7 @@ class FileParts(Mapping[str, Any]):
     """The parts of a model in a file."""
 
     def __init__(self, path: str | os.PathLike[str], *, check: bool = False) -> None:
-        self._arrays = MappedArrays(path, kind=KIND, version=VERSION)
+        self._arrays = MappedArrays(path, kind=KIND, versions=(*OLDER_VERSIONS, VERSION))
         packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
         if not isinstance(packed, dict) or not isinstance(about, dict):
             raise FormatError(f"{path} has no model in it. Save the model again.")
@@ -143,6 +162,10 @@ class FileParts(Mapping[str, Any]):
                     f"{path}: the part {name!r} is not of the kind {kind}. The file was changed: "
                     "save the model again."
                 )
+        if self._arrays.version == 1:
+            packed = {_NEW_NAMES.get(name, name): part for name, part in packed.items()}
+            signals = [*_SIGNALS_OF_VERSION_1]
+            packed = {**packed, "signals": {"#": "tuple", "items": signals}}
         self._packed: dict[str, Any] = packed
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
@@ -184,8 +207,8 @@ def _described(packed: Any) -> tuple[Any, ...]:
     return (packed.get("#"), packed.get("class")) if isinstance(packed, dict) else ()
 
 
-def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Space:
-    """Return the space of a model in a file, or the spaces of its sources."""
+def stored_space(parts: Mapping[str, Any], n_all: int, *, n_jobs: int | None = None) -> Space:
+    """Return the space of a model of so many rows, or the spaces of its sources."""
     layout = parts["layout"]
     found = [
         StoredSpace(
@@ -197,7 +220,6 @@ def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Spac
     ]
     if not layout["is_joint"]:
         return found[0]
-    n_all = len(parts["is_known"])
     members = [
         Member(name, space, parts[f"space {number} members"], n_all)
         for number, (name, space) in enumerate(zip(layout["names"], found, strict=True))
