@@ -88,6 +88,10 @@ class Stack(Predictor):
         parts = [f"{each.in_words()} ({percent(weight / total)})" for weight, each in ranked]
         return f"a blend of {'; '.join(parts)}"
 
+    def in_short(self) -> str:
+        """Return the method in half a line."""
+        return f"by a blend of {len(self.members)} methods"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         return {

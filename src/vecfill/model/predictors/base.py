@@ -177,6 +177,10 @@ class Predictor(ABC):
         """Return the setting as one would say it; `str` has the exact values."""
         return str(self)
 
+    def in_short(self) -> str:
+        """Return the method in half a line, for a page that tells the rest elsewhere."""
+        return f"by {self.in_words()}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         return {"predictor": self.name, **asdict(self)}  # pyright: ignore[reportArgumentType]

@@ -108,6 +108,14 @@ class Fused(Predictor):
         kept = [f"{name} ({each.in_words()})" for name, each in members if each]
         return " + ".join(kept) if kept else "the mean of the known vectors"
 
+    def in_short(self) -> str:
+        """Return the method in half a line: that of one source, or the sources."""
+        kept = [name for name, each in zip(self.sources, self.members, strict=True) if each]
+        if len(kept) > 1:
+            return f"by {len(kept)} sources: {', '.join(kept)}"
+        alone = [each for each in self.members if each]
+        return alone[0].in_short() if alone else f"by {self.in_words()}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         members = zip(self.sources, self.members, strict=True)
