@@ -13,7 +13,6 @@ from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.decision import Decision
-from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.hidden import HIDDEN_TOL
 from vecfill.trust.rivals import RIVALS, Rival
 
@@ -69,7 +68,7 @@ class Competitors:
         goal: str,
         seed: int,
     ) -> None:
-        assert isinstance(decision.choice, FusedChoice)
+        assert decision.choice is not None
         reports = decision.choice.sources
         space = space.of_variants([report.variant for report in reports])
         self._add("paper", Fused.of_one(space, 0, PAPER), space, given)

@@ -24,7 +24,7 @@ from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
-from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
+from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.scores import RowScores, score_rows, total_rows
 
 BLOCK = 1 / 3
@@ -135,7 +135,7 @@ def decide(
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
-    if is_rare and isinstance(space, SourcesSpace) and isinstance(decision.choice, FusedChoice):
+    if is_rare and isinstance(space, SourcesSpace) and decision.choice is not None:
         # What a source is worth for rare rows, rare rows must say.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal)
