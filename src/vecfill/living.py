@@ -29,7 +29,7 @@ from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
 from vecfill.trust.proof import cautious
-from vecfill.trust.signals import signals
+from vecfill.trust.signals import SPREAD_TOL, signals
 
 
 class LivingModel(KeptModel):
@@ -250,14 +250,9 @@ class LivingModel(KeptModel):
         vectors = prediction.vectors + offsets
         confidence = None
         if (teachers := self._kept.teachers) is not None:
-            seen = signals(
-                self._given,
-                prediction,
-                wanted,
-                names=self._kept.signals,
-                carried=self._carried,
-                centre=self._centre,
-            )
+            mixed = prediction.composition.mix.carried(self._carried, tol=SPREAD_TOL)
+            common = {"mixed": mixed, "centre": self._centre}
+            seen = signals(self._given, prediction, wanted, names=self._kept.signals, **common)
             confidence = teachers.confidence(seen, new.names)
         if confidence is not None:
             confidence = cautious(confidence, np.array([bool(each) for each in unusual]))

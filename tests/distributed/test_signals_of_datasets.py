@@ -38,8 +38,13 @@ def test_signals_are_those_in_memory(share, tmp_path, monkeypatch):
 
 
 def test_a_new_signal_is_computed_for_datasets_too(tmp_path, monkeypatch):
-    wider = {**SIGNALS, "first": lambda seen: seen.vectors[:, 0]}
-    monkeypatch.setattr(signals_module, "SIGNALS", wider)
-    data = made(tmp_path, n_rows=400)
-    result = data.imputed("work")
-    assert result.coverage is not None
+    asked = []
+
+    def first(seen):
+        asked.append(len(seen.vectors))
+        return seen.vectors[:, 0]
+
+    monkeypatch.setattr(signals_module, "SIGNALS", {**SIGNALS, "first": first})
+    data = made(tmp_path, n_rows=600)
+    assert data.imputed("work").coverage is not None
+    assert sum(asked) > (~data.is_known).sum()

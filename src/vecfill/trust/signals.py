@@ -111,42 +111,55 @@ def signals(
     prediction: Prediction,
     wanted: Wanted = ALL,
     *,
-    names: Collection[str] = SIGNALS,
-    carried: Callable[[], np.ndarray] | None = None,
+    names: Collection[str] | None = None,
+    mixed: np.ndarray | None = None,
     centre: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return every signal of the rows that were asked for, (n_wanted, n_signals).
+    """Return the signals of the rows that were asked for, (n_wanted, n_signals).
 
-    `carried` and `centre` are what `mixed_values` gives, if a caller has it already.
+    `names` are those of the signals, by default all. `mixed` is the mix of what `mixed_values`
+    gives, and `centre` the rest of it, if a caller has both already.
 
     Examples
     --------
     >>> from vecfill.model.predictors import LatentSemantic
     >>> from vecfill.model.space import Space
     >>> given = KnownRows(np.array([[0.0], [np.nan], [2.0]]), np.array([True, False, True]))
-    >>> found = LatentSemantic(min_degree=2).predict(Space(np.arange(3.0)[:, None]), given)
-    >>> signals(given, found).shape == (1, len(SIGNALS))
+    >>> prediction = LatentSemantic(min_degree=2).predict(Space(np.arange(3.0)[:, None]), given)
+    >>> signals(given, prediction).shape == (1, len(SIGNALS))
     True
     """
-    if carried is None or centre is None:
-        values, centre = mixed_values(given)
-        carried = lambda: values  # noqa: E731
+    seen = seen_of(given, prediction, wanted, mixed=mixed, centre=centre)
+    return signals_of(seen, names)
+
+
+def seen_of(
+    given: KnownRows,
+    prediction: Prediction,
+    wanted: Wanted = ALL,
+    *,
+    mixed: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+) -> Seen:
+    """Return what the signals of a prediction are computed from."""
     mix, trend = prediction.composition.mix, prediction.composition.trend
-    spread = mix.carried(carried, tol=SPREAD_TOL) ** 2
-    numbers = wanted.numbers(given)
-    seen = Seen(
+    if mixed is None or centre is None:
+        values, centre = mixed_values(given)
+        mixed = mix.carried(lambda: values, tol=SPREAD_TOL)
+    squares, numbers = mixed**2, wanted.numbers(given)
+    return Seen(
         prediction.vectors,
         centre,
         mix,
         None if trend is None else lambda part: trend.at(numbers[part]),
-        spread[:, :-N_PROBES].sum(axis=1),
-        spread[:, -N_PROBES:].sum(axis=1),
+        squares[:, :-N_PROBES].sum(axis=1),
+        squares[:, -N_PROBES:].sum(axis=1),
     )
-    return signals_of(seen, names)
 
 
-def signals_of(seen: Seen, names: Collection[str] = SIGNALS) -> np.ndarray:
+def signals_of(seen: Seen, names: Collection[str] | None = None) -> np.ndarray:
     """Return the signals of these names of the rows that are seen, (n_rows, n_signals)."""
+    names = SIGNALS if names is None else names
     missing = [name for name in names if name not in SIGNALS]
     if missing:
         raise InputError(
