@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vecfill.distributed.job import impute_dataset
     from vecfill.embedding import Embedding
     from vecfill.errors import (
+        CollapseError,
         ConvergenceWarning,
         FormatError,
         InputError,
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AutoImputer",
+    "CollapseError",
     "ConvergenceWarning",
     "Embedding",
     "FormatError",
@@ -105,6 +107,7 @@ __all__ = [
 # `vecfill --help` needs none of them.
 _HOMES = {
     "AutoImputer": "vecfill.auto_imputer",
+    "CollapseError": "vecfill.errors",
     "ConvergenceWarning": "vecfill.errors",
     "Embedding": "vecfill.embedding",
     "FormatError": "vecfill.errors",

@@ -48,6 +48,10 @@ class NoSignalError(VecfillError):
     """The domain predicts hidden known rows no better than their mean does."""
 
 
+class CollapseError(NoSignalError):
+    """The imputed vectors are nearly one vector, whatever their scores; `force=True` gives them."""
+
+
 class MissingExtraError(VecfillError, ImportError):
     """An optional package is missing; the message gives the line to type."""
 

@@ -10,6 +10,7 @@ from vecfill.model.space import Space
 from vecfill.trust.choice import Choice
 from vecfill.trust.decision import Decision
 from vecfill.trust.proof import Proof
+from vecfill.trust.sanity import Sanity
 
 
 def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
@@ -63,6 +64,22 @@ def undescribed_notes(is_described: np.ndarray) -> tuple[str, ...]:
         return ()
     who = count(int((~is_described).sum()), "entity is", "entities are")
     return (f"{who} described only by sources that were dropped; left out.",)
+
+
+def sanity_notes(sanity: Sanity | None) -> tuple[str, ...]:
+    """Say first if the vectors cannot be told apart as they should."""
+    warning = None if sanity is None else sanity.warning
+    return () if warning is None else (warning,)
+
+
+def collapsed(sanity: Sanity) -> str:
+    """Return why collapsed vectors are not given."""
+    examples = "; ".join(map(str, sanity.examples[:3]))
+    return (
+        f"{sanity.warning} Examples: {examples}. A search among such vectors finds the same "
+        "words for every entity. Use goal='rank', other columns or sources, or method='paper'; "
+        "force=True gives the vectors anyway."
+    )
 
 
 def no_signal(choice: Choice) -> str:

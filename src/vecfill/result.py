@@ -33,6 +33,7 @@ from vecfill.trust.decision import Decision
 from vecfill.trust.explanation import Explanation, explain
 from vecfill.trust.fusion import SourceReports
 from vecfill.trust.proof import Proof, Suspicion
+from vecfill.trust.sanity import Sanity
 from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
 
@@ -74,6 +75,8 @@ class Result:
     norm_factors: np.ndarray | None
     """Factors of a calibration of lengths; ``None`` if there was none."""
     notes: tuple[str, ...]
+    sanity: Sanity | None = None
+    """What a person sees of the new vectors: how alike they are, and what they are near."""
 
     @cached_property
     def confidence(self) -> Confidence | None:
@@ -273,6 +276,8 @@ class Result:
         facts = [
             ("", f"Result: {count(n_new, 'entity')} imputed from {count(n_known, 'known one')}")
         ]
+        if self.sanity is not None and self.sanity.warning is not None:
+            facts.append(("warning", self.sanity.warning))
         facts.append(("method", self.predictor.in_words()))
         facts += [("" if at else "sources", str(each)) for at, each in enumerate(self.sources)]
         if self.decision.rule is not None:
@@ -289,6 +294,8 @@ class Result:
         if self.confidence is not None and n_new:
             low, middle, high = np.quantile(self.confidence.values, [0.25, 0.5, 0.75])
             facts.append(("confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
+        if self.sanity is not None:
+            facts += self.sanity.lines()
         shown = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
         if shown:
             more = ", ..." if n_new > _N_SHOWN else ""
@@ -321,6 +328,7 @@ class Result:
             "matched": dict(self.matches.counts),
             "heldout": None if self.heldout is None else self.heldout.means(),
             "p_value": None if self.choice is None else self.choice.p_value,
+            "sanity": None if self.sanity is None else self.sanity.to_dict(),
             "confidence": self._confidence_dict(),
             "suspicious": [vars(each).copy() for each in self.suspicious],
             "abstained": list(self.abstained),
@@ -334,7 +342,8 @@ class Result:
         return {
             **rule.to_dict(),
             "basis": self.alignment.rarity.basis,
-            "assumed_rarity": float(np.median(offsets.assumed)),
+            "assumed_rarity": float(np.median(offsets.assumed[offsets.is_rare])),
+            "n_moved": int(offsets.is_rare.sum()),
             "on_hidden_rarest": self.decision.on_block,
         }
 

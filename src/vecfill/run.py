@@ -12,7 +12,8 @@ from vecfill import checks
 from vecfill._blas import one_blas_thread
 from vecfill._english import count
 from vecfill._memory import give_back
-from vecfill.errors import InputError, NoSignalError, OptionError
+from vecfill.embedding import Embedding
+from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.match_report import MatchReport
@@ -23,7 +24,14 @@ from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
-from vecfill.notes import degree_notes, no_signal, notes_on_trust, undescribed_notes
+from vecfill.notes import (
+    collapsed,
+    degree_notes,
+    no_signal,
+    notes_on_trust,
+    sanity_notes,
+    undescribed_notes,
+)
 from vecfill.requests import Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
@@ -31,7 +39,8 @@ from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision, decide
 from vecfill.trust.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import norm_factors
-from vecfill.trust.proof import prove
+from vecfill.trust.proof import Proof, prove
+from vecfill.trust.sanity import Sanity, Words, sanity_of
 from vecfill.trust.scores import GOALS
 
 
@@ -49,7 +58,8 @@ def impute(
 ) -> Result:
     """Return vectors for the entities of a table that an embedding lacks.
 
-    If the table carries no signal about the embedding, `NoSignalError` is raised unless `force`.
+    If the table carries no signal about the embedding, `NoSignalError` is raised unless `force`; if
+    the new vectors are nearly one vector, `CollapseError`.
 
     Parameters
     ----------
@@ -115,20 +125,44 @@ def impute_aligned(
     is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = _is_kept(alignment, proof.confidence, trust) & is_described
     vectors = model.prediction.vectors
+    progress("Looking at the vectors", 0, 0)
+    sanity = _sanity(model, alignment, proof, is_described)
+    if sanity is not None and sanity.verdict == "collapsed" and not how.force:
+        raise CollapseError(collapsed(sanity))
     return Result(
-        alignment=alignment,
+        alignment=alignment.with_few_words(),
         model=model,
         decision=decision,
-        proof=proof,
+        proof=replace(proof, shown=None),
+        sanity=sanity,
         is_kept=is_kept,
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
         notes=(
+            *sanity_notes(sanity),
             *alignment.notes,
             *degree_notes(asked or PAPER, space),
             *notes_on_trust(decision, proof),
             *undescribed_notes(is_described),
         ),
     )
+
+
+def _sanity(
+    model: Model, alignment: Alignment, proof: Proof, is_described: np.ndarray
+) -> Sanity | None:
+    """Return what a person sees of the vectors that were imputed."""
+    vocabulary, is_whole = alignment.vocabulary, alignment.has_whole_vocabulary
+    if vocabulary is None:
+        # A table that holds features and vectors is all there is to look at.
+        vocabulary, is_whole = Embedding(alignment.known, model.known), True
+        word_of = {name: name for name in alignment.known}
+    else:
+        word_of = dict(alignment.matches.words)
+    if not len(vocabulary) or not is_described.any():
+        return None
+    words = Words(vocabulary, alignment.domain.entities, word_of, is_whole=is_whole)
+    places = np.flatnonzero(is_described)
+    return sanity_of(model, places, alignment.unknown, proof, words)
 
 
 def fuses_sources(how: Method, reading: Reading) -> bool:

@@ -35,10 +35,13 @@ from vecfill.inputs.rarity import (
     moves_with,
 )
 from vecfill.inputs.unreliable import without_unreliable
-from vecfill.inputs.vocabulary import words_besides
+from vecfill.inputs.vocabulary import N_BESIDES, frequent_and_even, words_besides
 from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
+
+NEARLY_ALL = 0.98
+"""Share of a file's words that is as good as all: words that come twice are kept once."""
 
 MUCH_LARGER = 5
 """Words in the vocabulary for each known entity from which it teaches more than these do."""
@@ -87,6 +90,21 @@ class Alignment:
             return None
         besides = words_besides(self.vocabulary, self.matches.words.values())
         return besides if len(besides) else None
+
+    @property
+    def has_whole_vocabulary(self) -> bool:
+        """Whether `vocabulary` holds all words of the embedding, but for a few that are odd."""
+        n_words = self.matches.n_words
+        return self.vocabulary is not None and len(self.vocabulary) >= NEARLY_ALL * n_words
+
+    def with_few_words(self) -> Alignment:
+        """Return the same with no more of the vocabulary than a comparison of methods needs."""
+        if self.vocabulary is None or len(self.vocabulary) <= N_BESIDES:
+            return self
+        half = N_BESIDES // 2
+        places = frequent_and_even(len(self.vocabulary), n_frequent=half, n_even=half)
+        words = [self.vocabulary.words[place] for place in places.tolist()]
+        return replace(self, vocabulary=Embedding(words, self.vocabulary.vectors[places]))
 
     def refuse_cut_off(self) -> None:
         """Refuse a graph in which some entities have no path to a known one."""

@@ -36,6 +36,8 @@ class Hidden:
     net: np.ndarray
     """Centred cosine net of the constant: from the offset of the row's rarity if it got one,
     otherwise from the mean of the seen rows. 0 is no better than that constant."""
+    vectors: np.ndarray | None = None
+    """(n_hidden, n_dims) as imputed, while they are needed."""
     moved: Cosines | None = None
     """The cosines that the rows would have where the unknown rows lie, if known."""
     excess: tuple[float, float] = (0.0, 0.0)
@@ -119,7 +121,7 @@ def hide_and_impute(
     predicted = type(predictor).predict_folds(
         [predictor], space, [(given, fold.places) for given, _, fold in hidings], tol=HIDDEN_TOL
     )
-    seen, scores, net, carried = [], [], [], []
+    seen, scores, net, carried, imputed = [], [], [], [], []
     for (rest, curve, fold), (found,) in zip(hidings, predicted, strict=True):
         offsets = None if curve is None else curve.completed(found.composition.mix, fold.places)
         centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
@@ -131,6 +133,7 @@ def hide_and_impute(
         seen.append(signals(rest, found, Unknown(fold.places)))
         scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
         net.append(cosines(steps, truth - start))
+        imputed.append(vectors)
         if region is not None and offsets is not None:
             assert rarity is not None
             carried.append(_carried(steps, truth, rarity[fold.hidden], region))
@@ -141,7 +144,15 @@ def hide_and_impute(
     moved = None
     if carried:
         moved = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
-    return Hidden(rows, group, np.vstack(seen), joined(scores), np.concatenate(net), moved)
+    return Hidden(
+        rows,
+        group,
+        np.vstack(seen),
+        joined(scores),
+        np.concatenate(net),
+        np.vstack(imputed),
+        moved,
+    )
 
 
 def _shown(

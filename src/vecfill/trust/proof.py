@@ -130,6 +130,8 @@ class Proof:
     suspicious: tuple[Suspicion, ...] = ()
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
+    shown: Hidden | None = field(default=None, repr=False)
+    """The hidden rows that speak, with the vectors that were imputed for them."""
 
     @property
     def heldout(self) -> RowScores | None:
@@ -183,11 +185,12 @@ def prove(
                 if is_moved
                 else hidden["random"]
             )
+        other = None if other is None else replace(other, vectors=None)
         rare = replace(_teacher("rarest", hidden["rarest"], kinds), other=other)
         teachers = replace(teachers, rare=rare)
     elif "rarest" in hidden:
         # They may be rare, so bounds are no higher than rare rows allow.
-        rare = replace(teachers.plain, other=hidden["rarest"])
+        rare = replace(teachers.plain, other=replace(hidden["rarest"], vectors=None))
         teachers = replace(teachers, rare=rare)
     of_unknown = [labels[~is_known] for labels in kinds]
     confidence = teachers.confidence(seen, of_unknown, may_be_rare)
@@ -200,6 +203,7 @@ def prove(
         strata=_strata(alignment, teachers, kinds, may_be_rare, hidden),
         suspicious=_suspicions(alignment, hidden["random"]),
         teachers=None if confidence is None else teachers,
+        shown=hidden[speaks],
     )
 
 
@@ -237,6 +241,7 @@ def _kinds(model: Model, alignment: Alignment, hidden: Hidden) -> list[np.ndarra
 
 
 def _teacher(proof: str, hidden: Hidden, kinds: Sequence[np.ndarray]) -> Teacher:
+    hidden = replace(hidden, vectors=None)
     return Teacher(hidden, tuple(tuple(labels[hidden.rows].tolist()) for labels in kinds), proof)
 
 

@@ -26,6 +26,9 @@ def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, str]:
     """Return a word for how it went (good, none, unchecked), a headline and a sentence."""
     if len(result.embedding) == 0 and not result.abstained:
         return _said("unchecked", "Nothing was imputed", "Every entity already has a vector.")
+    if result.sanity is not None and result.sanity.warning is not None:
+        kind = "none" if result.sanity.verdict == "collapsed" else "unchecked"
+        return _said(kind, "Look at the vectors before you use them", result.sanity.warning)
     if evaluation is not None:
         means = evaluation.methods["auto"]
         if not evaluation.has_signal:
