@@ -13,6 +13,7 @@ from vecfill.inputs.sources import are_sources
 from vecfill.model.known import KnownRows
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.fusion import choose_sources, weighed
@@ -123,7 +124,7 @@ def test_shares_reproduce_vectors_where_no_source_has_a_trend():
     found = fused.predict(space, given)
     shares = found.composition.mix.shares(np.arange(given.unknown.size))
     np.testing.assert_allclose(shares @ given.known, found.vectors, atol=1e-8)
-    some = fused.predict(space, given, places=np.array([3, 70, 149]))
+    some = fused.predict(space, given, Unknown(np.array([3, 70, 149])))
     np.testing.assert_allclose(some.vectors, found.vectors[[3, 70, 149]], atol=1e-9)
 
 
@@ -352,3 +353,24 @@ def test_a_text_alone_is_a_source():
     assert [each.name for each in result.sources] == ["text"]
     assert result.sources[0].share == pytest.approx(1.0)
     assert len(result.embedding) == 40
+
+
+def test_a_source_that_alone_describes_some_rows_is_kept_though_hidden_ones_do_without():
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(N, 4))
+    embedding = latent @ rng.normal(size=(4, 10))
+    blurred = latent + 1.5 * rng.normal(size=(N, 4))
+    is_known = np.arange(N) < 200
+
+    def kept(n_alone: int) -> list[bool]:
+        # The clear source lacks the last unknown rows; the blurred one has them.
+        clear = np.arange(N - n_alone)
+        members = [
+            [Member("clear", Space(latent[clear]), clear, N)],
+            [Member("blurred", Space(blurred), np.arange(N), N)],
+        ]
+        choice = choose_sources(SourcesSpace(members), embedding, is_known, seed=0)
+        return [report.is_kept for report in choice.sources]
+
+    assert kept(n_alone=0) == [True, False]
+    assert kept(n_alone=20) == [True, True]

@@ -107,13 +107,6 @@ class SourceReports(tuple[SourceReport, ...]):
         return html_table(head, rows)
 
 
-@dataclass(frozen=True)
-class FusedChoice(Choice):
-    """How several sources were weighed."""
-
-    sources: tuple[SourceReport, ...] = ()
-
-
 def choose_sources(
     space: SourcesSpace,
     embedding: EmbeddingVectors,
@@ -124,7 +117,7 @@ def choose_sources(
     candidates: str = "all",
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> FusedChoice:
+) -> Choice:
     """Return the sources that help, how each predicts, and their weights.
 
     Examples
@@ -197,7 +190,7 @@ def weighed(
     folds: Sequence[Fold],
     goal: str,
     words: np.ndarray | None = None,
-) -> FusedChoice:
+) -> Choice:
     """Return which of the sources help the hidden rows of some folds, and with what weights.
 
     If none carries a signal, all are weighed, for users who force an answer.
@@ -231,7 +224,7 @@ def weighed(
     if has_signal:
         p_value = permutation_p_value(unit(unseen.fused(kept)), unit(unseen.truth))
     tried = [report for report in reports if report.predictor is not None]
-    return FusedChoice(
+    return Choice(
         predictor,
         tuple(report.predictor for report in tried if report.predictor is not None),
         tuple(report.score for report in tried),

@@ -19,6 +19,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Pattern
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.stretch import stretch_of
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import Judge, RowScores
@@ -283,6 +284,6 @@ def _of_fold(
         steps = member.space.prepared("as_given")[own.wanted(places[places >= 0])]
         found[places >= 0] = fewer.along(steps)
     elif (places >= 0).any() and own.n_known:
-        asked = predictor.predict(member.space, own, places=places[places >= 0], tol=CHOICE_TOL)
+        asked = predictor.predict(member.space, own, Unknown(places[places >= 0]), tol=CHOICE_TOL)
         found[places >= 0] = asked.vectors - own.known.mean(axis=0)
     return found
