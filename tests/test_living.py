@@ -250,7 +250,7 @@ def test_columns_of_a_table_are_read_as_at_the_fit(tmp_path):
     assert later.unusual == {}
     shuffled = table[140:].select(["about", "kind", "name", "mass"])
     assert model.add(shuffled, key="name").embedding.equals(later.embedding)
-    fitted = model._parts["sources"][0].reader
+    fitted = model._kept.sources[0].reader
     from vecfill.inputs.later_rows import facts_of
 
     read = fitted.read(facts_of(table[:140], key="name"))
@@ -377,7 +377,7 @@ def test_a_file_that_is_no_model_and_one_of_another_version_are_refused(world, t
     from vecfill.io.mapped import write_mapped
 
     write_mapped(tmp_path / "m.vecfill", {"x": np.ones(1)}, {}, kind="vecfill model", version=7)
-    with pytest.raises(FormatError, match=r"version '7'.*reads version 1.*save again"):
+    with pytest.raises(FormatError, match=r"version '7'.*reads versions up to 2.*save again"):
         vf.load(tmp_path / "m.vecfill")
 
 

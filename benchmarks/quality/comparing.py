@@ -18,6 +18,7 @@ from quality_set import Set
 
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.competitors import Competitors
 from vecfill.trust.decision import Decision, decide
 from vecfill.trust.folds import Fold, hidden_folds
@@ -85,7 +86,7 @@ def compared(
         given = KnownRows(blind, fold.is_seen)
         decision = decide(space, blind, fold.is_seen, goal=goal, candidates=candidates, seed=1)
         others = Competitors(space, given, decision, rivals, goal=goal, seed=1)
-        own = decision.predictor.predict(space, given, places=fold.places, tol=HIDDEN_TOL).vectors
+        own = decision.predictor.predict(space, given, Unknown(fold.places), tol=HIDDEN_TOL).vectors
         found = {"auto": own}
         found |= {name: predict(fold.places) for name, predict in others.predict.items()}
         centre = given.known.mean(axis=0)

@@ -14,7 +14,7 @@ from vecfill.inputs.encoders import encoded
 from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, KeptSource, LaterRows, facts_of
 from vecfill.inputs.later_texts import EncoderReader, NamesReader
-from vecfill.model.serving.fused import NewSourceRows
+from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
 
 
@@ -24,7 +24,7 @@ class NewEntities:
 
     names: tuple[str, ...]
     rows: Any = field(repr=False)
-    """Their rows, or `NewSourceRows` if the model has several sources."""
+    """Their rows, or `SourceRows` if the model has several sources."""
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
 
 
@@ -46,8 +46,8 @@ def read_new(
     unusual: list[list[str]] = [[] for _ in names]
     rows: dict[int, Any] = {}
     places: dict[int, np.ndarray] = {}
-    for number, source in enumerate(sources):
-        if not used[number] or not names:
+    for number, (source, is_used) in enumerate(zip(sources, used, strict=True)):
+        if not is_used or not names:
             continue
         facts = (
             Facts(names, {}) if isinstance(source.reader, NamesReader) else tables.get(source.name)
@@ -67,7 +67,7 @@ def read_new(
     told = tuple(tuple(each) for each in unusual)
     if not is_joint:
         return NewEntities(names, rows.get(0), told)
-    return NewEntities(names, NewSourceRows(len(names), rows, places), told)
+    return NewEntities(names, SourceRows(len(names), rows, places), told)
 
 
 def _read(source: KeptSource, facts: Facts, encoder: Any) -> LaterRows:

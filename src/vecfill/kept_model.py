@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, wraps
@@ -15,22 +15,19 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
+from vecfill.kept import Kept
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.base import Ground, Server
-from vecfill.model.serving.choosing import composition_of, server_of
-from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
 from vecfill.model.stretch import Stretch
-from vecfill.model_file import FileParts, fitting_parts
+from vecfill.model_file import fitting_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
-from vecfill.trust.proof import Suspicion, Teachers
+from vecfill.trust.proof import Suspicion
 from vecfill.trust.signals import mixed_values, signals
 from vecfill.trust.strata import Stratum
 from vecfill.wording import count
@@ -55,76 +52,75 @@ def fitting(
 
 
 class KeptModel:
-    """The parts of a model by name, in memory or in a file, and everything derived from them.
+    """What is kept of a model, in memory or in a file, and everything derived from it.
 
     A part that changes makes what was derived from it be computed again.
     """
 
     def __init__(
         self,
-        parts: Mapping[str, Any],
+        kept: Kept,
         *,
         about: Mapping[str, Any],
         space: Space,
-        mix: Any = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._parts: ChainMap[str, Any] = ChainMap({}, _by_name(parts))
-        self._path = parts.path if isinstance(parts, FileParts) else None
+        self._kept = kept
+        self._path = path
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
         self.space = space
-        self._mix = mix
 
     @property
     def names(self) -> KeptNames:
         """Names of all entities, known and imputed."""
-        return self._parts["names"]
+        return self._kept.names
 
     @property
     def predictor(self) -> Predictor:
         """How the vectors were imputed, with everything that was chosen."""
-        return self._parts["predictor"]
+        return self._kept.predictor
 
     @property
     def is_known(self) -> np.ndarray:
         """(n_rows,) which entities have a known vector."""
-        return self._parts["is_known"]
+        return self._kept.is_known
 
     @property
     def key(self) -> str | None:
         """Column that named the entities at the fit, if there was one."""
-        keys = [getattr(each.reader, "key", None) for each in self._parts["sources"]]
+        keys = [getattr(each.reader, "key", None) for each in self._kept.sources]
         return next((each for each in keys if each is not None), None)
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
         """What became of each source at the fit; empty if there was one table."""
-        return self._parts["reports"]
+        return self._kept.reports
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
         """Kinds of entities, and what was proved about each at the fit."""
-        return self._parts["strata"]
+        return self._kept.strata
 
     @property
     def suspicious(self) -> tuple[Suspicion, ...]:
         """Known entities that their neighbours contradict, worst first."""
-        return self._parts["suspicious"]
+        return self._kept.suspicious
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What there was to say at the fit."""
-        return self._parts["notes"]
+        return self._kept.notes
 
     @property
     def _embedding(self) -> np.ndarray:
         """(n_rows, n_dims) vectors of all entities, known and imputed."""
-        return self._parts["embedding"]
+        return self._kept.embedding
 
     @property
     def _is_left_out(self) -> np.ndarray:
         """(n_rows,) which entities are imputed but not given."""
-        return self._parts["is_left_out"]
+        return self._kept.is_left_out
 
     @cached_property
     def _unknown(self) -> np.ndarray:
@@ -137,28 +133,32 @@ class KeptModel:
     @property
     def _used(self) -> list[bool]:
         """Which sources the predictor uses."""
-        if isinstance(self.predictor, Fused):
-            return [each is not None for each in self.predictor.members]
-        return [True]
+        return [each is not None for _, each in self.predictor.by_source(self.space)]
 
     @property
     def _rule(self) -> OffsetRule | None:
-        return self._parts["rule"]
+        return self._kept.rule
 
     @property
     def _is_spared(self) -> np.ndarray:
         """(n_rows,) which entities are unknown for another reason than rarity."""
-        return self._parts.get("is_spared", np.zeros(self.is_known.size, np.bool_))
+        # Files of version 1 do not say it: nothing was spared.
+        spared = self._kept.is_spared
+        return np.zeros(self.is_known.size, np.bool_) if spared is None else spared
+
+    @property
+    def _n_carried(self) -> int:
+        """How many columns of what known rows carry are for signals."""
+        return self._mixed[0].shape[1]
 
     @property
     def _stretch(self) -> Stretch:
-        # Files of version 0.1.0 have none: nothing was stretched.
-        return self._parts.get("stretch", Stretch())
+        return self._kept.stretch
 
     @property
     def _rarity(self) -> np.ndarray:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
-        return np.where(self._parts["has_rarity"], self._parts["rarity"], np.nan)
+        return np.where(self._kept.has_rarity, self._kept.rarity, np.nan)
 
     @cached_property
     def _offsets(self) -> Offsets | None:
@@ -170,8 +170,15 @@ class KeptModel:
     @cached_property
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without offset, not stretched."""
-        given = KnownRows(self._embedding, self.is_known)
+        given = KnownRows(self._embedding, self.is_known, is_imputed=True)
         return as_predicted(given, self._offsets, self._stretch)
+
+    @cached_property
+    def _given(self) -> KnownRows:
+        """The same, with what was computed and kept so that rows can be added quickly."""
+        if self._kept.for_adding is not None:
+            self.predictor.restore(self.space, self._rest, self._kept.for_adding)
+        return self._rest
 
     @cached_property
     def _mixed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -196,28 +203,20 @@ class KeptModel:
         return total / rows.n_known
 
     @cached_property
-    def _server(self) -> Server:
-        ground = Ground(self.space, self._rest, lambda: self._carried)
-        kept = self._parts.get("server")
-        return server_of(self.predictor, ground, kept=kept, mix=self._mix)
-
-    @cached_property
     def _model(self) -> Model:
-        composition = composition_of(self.predictor, self.space, self._rest)
+        composition = self.predictor.composition(self.space, self._rest)
         given = KnownRows(self._embedding, self.is_known)
         return Model(self.space, self.predictor, given, composition, self._offsets, self._stretch)
 
     @cached_property
     def _confidence(self) -> Confidence | None:
         """How far to trust every imputed row, those left out included."""
-        if "confidence" in self._parts:
-            return self._parts["confidence"]
-        teachers: Teachers | None = self._parts["teachers"]
-        if teachers is None:
-            return None
+        teachers = self._kept.teachers
+        if teachers is None or self._kept.confidence is not None:
+            return self._kept.confidence
         rest = self._rest
         prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
-        seen = signals(rest, prediction)
+        seen = signals(rest, prediction, names=self._kept.signals)
         return teachers.of_names(seen, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
@@ -281,7 +280,7 @@ class KeptModel:
 
     def _set(self, **parts: Any) -> None:
         """Change parts of the model, and forget what was derived from them."""
-        self._parts.maps[0].update(parts)
+        self._kept = self._kept.changed(**parts)
         for name in _DERIVED:
             self.__dict__.pop(name, None)
 
@@ -290,7 +289,7 @@ class KeptModel:
 
         `embedding` is the model's own from now on.
         """
-        rarity, has_rarity = self._parts["rarity"], self._parts["has_rarity"]
+        rarity, has_rarity = self._kept.rarity, self._kept.has_rarity
         offsets, spared = None, self._is_spared & ~is_known
         if self._rule is not None:
             # What became known is not rarer than anything known before: nothing says how rare.
@@ -311,7 +310,6 @@ class KeptModel:
         )
         if model.offsets is not None:
             rarity[spared] = model.offsets.assumed[spared[model.rows.unknown]]
-        self._drop("server", "confidence")
         left_out = self._is_left_out & ~is_known
         self._set(
             embedding=model.embedding,
@@ -320,57 +318,25 @@ class KeptModel:
             rarity=rarity,
             has_rarity=has_rarity,
             is_spared=spared,
+            for_adding=None,
+            confidence=None,
         )
-
-    def _drop(self, *names: str) -> None:
-        """Drop parts that no longer hold."""
-        self._mix = None
-        for name in names:
-            for level in self._parts.maps:
-                level.pop(name, None)
 
     def _space_parts(self) -> dict[str, Any]:
         """Return the parts of all spaces, by number."""
-        spaces: list[tuple[Space, Predictor | None, np.ndarray | None]]
-        if isinstance(self.space, SourcesSpace):
-            assert isinstance(self.predictor, Fused)
-            members = self.space.of_variants(self.predictor.variants).members
-            pairs = zip(members, self.predictor.members, strict=True)
-            spaces = [(member.space, each, member.rows) for member, each in pairs]
-            layout = {"n_spaces": len(spaces), "is_joint": True, "names": list(self.space.names)}
-        else:
-            spaces = [(self.space, self.predictor, None)]
-            layout = {"n_spaces": 1, "is_joint": False, "names": ["table"]}
+        sources = self.predictor.by_source(self.space)
+        names, is_joint = [member.name for member, _ in sources], self.space.is_joint
+        layout = {"n_spaces": len(sources), "is_joint": is_joint, "names": names}
         parts: dict[str, Any] = {"layout": layout}
-        for number, (space, predictor, rows) in enumerate(spaces):
-            found = space_parts(space, predictor)
+        for number, (member, predictor) in enumerate(sources):
+            found = space_parts(member.space, predictor)
             parts |= {f"space {number} {name}": each for name, each in found.items()}
-            if rows is not None:
-                parts[f"space {number} members"] = rows
+            if is_joint:
+                parts[f"space {number} members"] = member.rows
         return parts
 
 
 _DERIVED = (
-    "_unknown", "_known", "_offsets", "_rest", "_mixed", "_carried", "_centre", "_server", "_model",
+    "_unknown", "_known", "_offsets", "_rest", "_given", "_mixed", "_carried", "_centre", "_model",
     "_confidence",
 )  # fmt: skip
-
-
-def _by_name(parts: Mapping[str, Any]) -> Any:
-    """Return parts so that a part can be dropped without touching a file."""
-    return _Overlay(parts) if isinstance(parts, FileParts) else dict(parts)
-
-
-class _Overlay(dict[str, Any]):
-    """Parts of a file, read when asked for."""
-
-    def __init__(self, parts: FileParts) -> None:
-        super().__init__(dict.fromkeys(parts))
-        self._file = parts
-
-    def __getitem__(self, name: str) -> Any:
-        _ = super().__getitem__(name)
-        return self._file[name]
-
-    def __missing__(self, name: str) -> Any:
-        raise self._file.lacking(name)

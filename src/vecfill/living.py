@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +13,21 @@ from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknow
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames, NamesOfRows
-from vecfill.inputs.later_rows import KeptSource
+from vecfill.kept import Kept
 from vecfill.kept_model import KeptModel, fitting
 from vecfill.machine.blas import one_blas_thread
-from vecfill.machine.lengths import row_lengths
 from vecfill.method.scaling import in_range_of
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.base import Served
-from vecfill.model.serving.fused import FusedServer
+from vecfill.model.fitted import shares_of_way
+from vecfill.model.prediction import Prediction
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
-from vecfill.model_file import FileParts, fitting_parts, stored_space, write_parts
+from vecfill.model.wanted import New
+from vecfill.model_file import FileParts, fitting_parts, stored_space, write_model
 from vecfill.trust.confidence import Confidence
-from vecfill.trust.explanation import Explanation, explained, largest_shares
+from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
-from vecfill.trust.proof import Teachers
-from vecfill.trust.signals import signals_of_served
+from vecfill.trust.signals import SPREAD_TOL, signals
 from vecfill.wording import count, percent
 
 
@@ -67,7 +64,7 @@ class LivingModel(KeptModel):
         """The imputed entities and their vectors."""
         rows = self._unknown[~self._is_left_out[self._unknown]]
         vectors = self._embedding[rows]
-        if self._parts["calibrates_norms"]:
+        if self._kept.calibrates_norms:
             unknown = self._embedding[self._unknown]
             factors = norm_factors(unknown, self._embedding[self.is_known])
             vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
@@ -91,7 +88,7 @@ class LivingModel(KeptModel):
                 "nothing else. Ask for an imputed entity."
             )
         place = int(np.searchsorted(self._unknown, row))
-        names, columns = NamesOfRows(self.names, self._known), self._parts["columns"]
+        names, columns = NamesOfRows(self.names, self._known), self._kept.columns
         return explained(self._model, word, place, names, n=n, columns=columns)
 
     @fitting
@@ -150,17 +147,16 @@ class LivingModel(KeptModel):
             How a text file is read: ``encoding``, ``separator``, ``header``.
         """
         refuse_unknown_options(options)
-        sources: Sequence[KeptSource] = self._parts["sources"]
+        sources = self._kept.sources
         tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self.names.row(name) for name in entities}
-        is_joint = isinstance(self.space, SourcesSpace)
         new = read_new(
             sources,
             tables,
             {name: row is None for name, row in rows.items()},
             used=self._used,
-            is_joint=is_joint,
+            is_joint=self.space.is_joint,
             encoder=encoder,
         )
         there = [(name, row) for name, row in rows.items() if row is not None]
@@ -215,22 +211,26 @@ class LivingModel(KeptModel):
         A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
         when it is loaded.
         """
-        write_parts(path, self._all_parts(), self.about, overwrite=overwrite)
+        write_model(path, self._complete(), self._space_parts(), self.about, overwrite=overwrite)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file would hold: copying is saving and loading."""
-        return {"parts": self._all_parts(), "about": self.about, "n_jobs": self.space.n_jobs}
+        return {
+            "kept": self._complete().by_name(),
+            "spaces": self._space_parts(),
+            "about": self.about,
+            "n_jobs": self.space.n_jobs,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parts, n_jobs = state["parts"], state["n_jobs"]
-        self.__init__(parts, about=state["about"], space=stored_space(parts, n_jobs=n_jobs))
+        kept = Kept(**state["kept"])
+        space = stored_space(state["spaces"], len(kept.is_known), n_jobs=state["n_jobs"])
+        self.__init__(kept, about=state["about"], space=space)
 
-    def _all_parts(self) -> dict[str, Any]:
-        parts = {name: self._parts[name] for name in self._parts if not name.startswith("space ")}
-        parts |= self._space_parts()
-        parts["server"] = self._server.arrays()
-        parts["confidence"] = self._confidence
-        return parts
+    def _complete(self) -> Kept:
+        """Return what is kept, with what would have to be computed after loading."""
+        for_adding = self.predictor.kept(self.space, self._given, lambda: self._carried)
+        return self._kept.changed(for_adding=for_adding, confidence=self._confidence)
 
     def _added(
         self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]
@@ -241,24 +241,33 @@ class LivingModel(KeptModel):
             return Added(
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
-        served, offsets, assumed_notes = self._served(new, counts)
-        unusual, is_described = self._judged(new)
-        vectors = self._moved(served, new.names) + offsets
+        wanted = New(new.rows)
+        prediction, mixed = self._predicted(wanted)
+        unusual, is_described = self._judged(new, wanted)
+        offsets, assumed_notes = self._offsets_of_new(new.names, counts, mixed[:, -1])
+        vectors = self._moved(prediction.vectors, new.names) + offsets
         confidence = None
-        teachers: Teachers | None = self._parts["teachers"]
-        if teachers is not None:
-            confidence = teachers.of_names(signals_of_served(served, self._centre), new.names)
+        if (teachers := self._kept.teachers) is not None:
+            seen = signals(
+                self._given,
+                prediction,
+                wanted,
+                names=self._kept.signals,
+                mixed=mixed[:, : self._n_carried],
+                centre=self._centre,
+            )
+            confidence = teachers.of_names(seen, new.names)
         if confidence is not None:
             confidence = confidence.cautious(np.array([bool(each) for each in unusual]))
             confidence = confidence.rows(is_described)
-        if self._parts["calibrates_norms"]:
+        if self._kept.calibrates_norms:
             imputed, known = self._embedding[self._unknown], self._embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
         kept = np.flatnonzero(is_described)
         names = [new.names[row] for row in kept]
 
         def told(row: int, n: int) -> Explanation:
-            return self._explained(served, offsets, int(kept[row]), new.names[kept[row]], n)
+            return self._explained(prediction, offsets, int(kept[row]), new.names[kept[row]], n)
 
         return Added(
             Embedding(names, in_range_of(dtype, vectors[kept])),
@@ -270,65 +279,42 @@ class LivingModel(KeptModel):
             _explained=told,
         )
 
-    def _served(
-        self, new: NewEntities, counts: Mapping[str, float]
-    ) -> tuple[Served, np.ndarray, tuple[str, ...]]:
-        """Return what the predictor gives to new rows, and the offsets of their rarity."""
-        served, mixed = self._server.serve(new.rows), np.full(len(new.names), np.nan)
-        if self._rule is not None:
-            mixed = served.values[:, -1]
-            served = replace(served, values=served.values[:, :-1])
-        return served, *self._offsets_of_new(new.names, counts, mixed)
+    def _predicted(self, wanted: New) -> tuple[Prediction, np.ndarray]:
+        """Return what the predictor gives to new rows, and the mix of what known rows carry."""
+        prediction = self.predictor.predict(self.space, self._given, wanted)
+        mix = prediction.composition.mix
+        return prediction, mix.carried(lambda: self._carried, tol=SPREAD_TOL)
 
-    def _moved(self, served: Served, names: Sequence[str]) -> np.ndarray:
-        """Return what was predicted for new rows, stretched as the rows of the fit were."""
-        predicted = served.values[:, : self._embedding.shape[1]]
+    def _moved(self, vectors: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """Return vectors of new rows, stretched as the rows of the fit were."""
         if (factors := self._factors_of_new(names)).max(initial=1.0) == 1.0:
-            return predicted
-        return self._centre + factors * (predicted - self._centre)
+            return vectors
+        return self._centre + factors * (vectors - self._centre)
 
-    def _judged(self, new: NewEntities) -> tuple[list[tuple[str, ...]], np.ndarray]:
+    def _judged(self, new: NewEntities, wanted: New) -> tuple[list[tuple[str, ...]], np.ndarray]:
         """Return what is unusual about each new entity, and which a used source describes."""
-        is_described = np.ones(len(new.names), np.bool_)
+        is_described = self.predictor.is_described(self.space, self._given, wanted)
+        is_usual = self.predictor.is_usual(self.space, self._given, wanted)
         unusual = list(new.unusual)
-        if isinstance(self._server, FusedServer):
-            weights, is_old = self._server.weights(new.rows)
-            is_described = weights.sum(axis=1) > 0
-            for row in np.flatnonzero(~is_old & is_described):
-                unusual[row] += ("no fitted entity had exactly these sources",)
+        for row in np.flatnonzero(~is_usual & is_described):
+            unusual[row] += ("no fitted entity had exactly these sources",)
         return unusual, is_described
 
     @fitting
     def _explained(
-        self, served: Served, offsets: np.ndarray, row: int, word: str, n: int
+        self, prediction: Prediction, offsets: np.ndarray, row: int, word: str, n: int
     ) -> Explanation:
-        shares = served.shares(np.array([row]))[0]
-        order = largest_shares(shares, n)
-        known = NamesOfRows(self.names, self._known)
+        composition = prediction.composition
+        whole = self._moved(prediction.vectors[[row]], [word]) + offsets[[row]]
         centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
-        n_dims = centre.size
-        start = centre if self._rule is None else offsets[row]
-        reached = start
-        factor = float(self._factors_of_new([word])[0, 0])
-        if served.trend is not None:
-            trend = self._centre + factor * (served.trend[row] - self._centre)
-            reached = trend + (0.0 if self._rule is None else start)
-        whole = self._centre + factor * (served.values[row, :n_dims] - self._centre) + offsets[row]
-        steps = [start - centre, reached - start, whole - reached]
-        offset, way, rest = (float(row_lengths(each[None])[0]) for each in steps)
-        total = offset + way + rest
-        has_trend = served.trend is not None
-        parts = {name: part[row] for name, part in served.parts.items() if part[row].any()}
-        moved = np.sum(list(parts.values()), axis=0) if parts else np.zeros(n_dims)
-        size = float(moved @ moved) or 1.0
-        return Explanation(
-            word,
-            tuple(known[int(each)] for each in order),
-            shares[order],
-            way / total if total > 0 else float(has_trend),
-            offset / total if total > 0 else 0.0,
-            {name: float(part @ moved) / size for name, part in parts.items()},
-        )
+        offset = None if self._rule is None else offsets[[row]]
+        trend = None
+        if composition.trend is not None:
+            trend = self._moved(composition.trend.at(np.array([row])), [word])
+        offset_share, trend_share = shares_of_way(whole, centre, offset, trend)
+        ways = float(offset_share[0]), float(trend_share[0])
+        known = NamesOfRows(self.names, self._known)
+        return composed_of(word, row, composition, ways, known, n=n)
 
     def _keep(self, new: NewEntities, added: Added) -> None:
         """Let later entities rest on those that were added."""
@@ -336,35 +322,33 @@ class LivingModel(KeptModel):
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
-        served, offsets, _ = self._served(new, {})
-        vectors = self._moved(served, new.names) + offsets
+        prediction, mixed = self._predicted(New(new.rows))
+        offsets, _ = self._offsets_of_new(new.names, {}, mixed[:, -1])
+        vectors = self._moved(prediction.vectors, new.names) + offsets
         space = self._extended_space(new)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
-        self._drop("server", "confidence")
-        self._drop(*[name for name in self._parts if name.startswith("space ")])
         self._set(
             names=names,
             embedding=in_range_of(self._embedding.dtype, np.vstack([self._embedding, vectors])),
             is_known=np.append(self.is_known, nothing),
             is_left_out=np.append(self._is_left_out, nothing),
-            rarity=np.append(self._parts["rarity"], np.zeros(n_new)),
-            has_rarity=np.append(self._parts["has_rarity"], nothing),
+            rarity=np.append(self._kept.rarity, np.zeros(n_new)),
+            has_rarity=np.append(self._kept.has_rarity, nothing),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
+            for_adding=None,
+            confidence=None,
         )
         self.space = space
 
     def _extended_space(self, new: NewEntities) -> Space:
-        if not isinstance(self.space, SourcesSpace):
+        if not self.space.is_joint:
             return extended(self.space, new.rows, self.predictor)
-        assert isinstance(self.predictor, Fused)
         n_old, members = len(self.names), []
-        for number, (member, its) in enumerate(
-            zip(self.space.members, self.predictor.members, strict=True)
-        ):
+        for number, (member, predictor) in enumerate(self.predictor.by_source(self.space)):
             rows, space = member.rows, member.space
-            if its is not None and number in new.rows.places:
-                space = extended(space, new.rows.rows[number], its)
+            if predictor is not None and number in new.rows.places:
+                space = extended(space, new.rows.rows[number], predictor)
                 rows = np.concatenate([rows, n_old + new.rows.places[number]])
             members.append([Member(member.name, space, rows, n_old + len(new.names))])
         return SourcesSpace(members)
@@ -417,4 +401,6 @@ def load(
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)
-        return LivingModel(parts, about=parts.about, space=stored_space(parts, n_jobs=n_jobs))
+        kept = Kept.of_parts(parts)
+        space = stored_space(parts, len(kept.is_known), n_jobs=n_jobs)
+        return LivingModel(kept, about=parts.about, space=space, path=parts.path)

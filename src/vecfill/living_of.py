@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,14 @@ from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.sources import JointDomain
+from vecfill.kept import Kept
 from vecfill.living import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.serving.choosing import settled
-from vecfill.model.sources import SourcesSpace
 from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Proof
+from vecfill.trust.signals import SIGNALS
 
 
 def living_model(
@@ -52,35 +51,33 @@ def living_model(
         rarity = np.where(has_rarity, values, 0.0)
     left_out = np.zeros(len(alignment.domain), np.bool_)
     left_out[model.rows.unknown] = is_left_out
-    predictor = settled(model.predictor, model.space, model.as_predicted())
-    space = model.space
-    if isinstance(predictor, Fused) and isinstance(space, SourcesSpace):
-        # Only the way of reading each source that was chosen goes on.
-        members = space.of_variants(predictor.variants).members
-        space = SourcesSpace([[member] for member in members])
-        predictor = replace(predictor, variants=(0,) * len(members))
-    parts: dict[str, Any] = {
-        "names": KeptNames.of(alignment.domain.entities),
-        "columns": tuple(alignment.domain.columns),
-        "predictor": predictor,
-        "embedding": model.embedding,
-        "is_known": model.is_known,
-        "is_left_out": left_out,
-        "calibrates_norms": calibrates_norms,
-        "sources": _sources(alignment, model),
-        "rule": rule,
-        "stretch": model.stretch,
-        "rarity": rarity,
-        "has_rarity": has_rarity,
-        "is_spared": is_spared,
-        "teachers": proof.teachers,
-        "confidence": proof.confidence,
-        "reports": tuple(reports),
-        "strata": proof.strata,
-        "suspicious": proof.suspicious,
-        "notes": tuple(notes),
-    }
-    return LivingModel(parts, about=about, space=space, mix=model.composition.mix)
+    predictor = model.predictor.settled(model.space, model.as_predicted())
+    # Only the way of reading each source that was chosen goes on.
+    predictor, space = predictor.with_chosen_variants(model.space)
+    kept = Kept(
+        names=KeptNames.of(alignment.domain.entities),
+        columns=tuple(alignment.domain.columns),
+        predictor=predictor,
+        embedding=model.embedding,
+        is_known=model.is_known,
+        is_left_out=left_out,
+        calibrates_norms=calibrates_norms,
+        sources=_sources(alignment, model),
+        rule=rule,
+        stretch=model.stretch,
+        rarity=rarity,
+        has_rarity=has_rarity,
+        is_spared=is_spared,
+        teachers=proof.teachers,
+        confidence=proof.confidence,
+        reports=tuple(reports),
+        strata=proof.strata,
+        suspicious=proof.suspicious,
+        notes=tuple(notes),
+        signals=tuple(SIGNALS),
+        for_adding=None,
+    )
+    return LivingModel(kept, about=about, space=space)
 
 
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:

@@ -7,9 +7,11 @@ together from arrays. Only classes in `CLASSES` are ever made from a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from vecfill.errors import FormatError, VecfillError
 from vecfill.inputs import later_columns, later_rows, later_texts
@@ -19,6 +21,7 @@ from vecfill.inputs.spelling_model import SpellingModel
 from vecfill.inputs.tfidf import TextModel
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
+from vecfill.kept import Kept
 from vecfill.model import predictors
 from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.offset import Curve, OffsetRule
@@ -36,7 +39,21 @@ from vecfill.trust.scores import RowScores
 from vecfill.trust.strata import Stratum
 
 KIND = "vecfill model"
-VERSION = 1
+VERSION = 2
+OLDER_VERSIONS = (1,)
+
+_NEW_NAMES = {"server": "for_adding"}
+"""Parts that have another name in files of version 1."""
+
+_SIGNALS_OF_VERSION_1 = (
+    "agreement",
+    "concentration",
+    "length",
+    "misfit",
+    "straight",
+    "trend_length",
+    "tightness",
+)
 
 _KEPT = (
     later_columns.NumberColumn,
@@ -88,6 +105,36 @@ _KEPT = (
 CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
 """What a file may hold."""
 
+_OF_VERSION_1 = {
+    "stretch": {"#": "object", "class": "Stretch", "fields": {}},
+    "is_spared": None,
+}
+"""Parts that files of version 1 lack, and what they mean there: nothing was stretched."""
+
+
+def _scores_of_version_1(**values: Any) -> RowScores:
+    unknown = np.zeros(len(values["cosine"]))
+    return RowScores(**values, agreement=unknown, crowding=unknown, hubs=unknown)
+
+
+def _hidden_of_version_1(**values: Any) -> Hidden:
+    if values["moved"] is not None:
+        values["moved"] = Cosines(values["moved"].centred_cosine, values["moved"].cosine)
+    return Hidden(**values, net=values["scores"].centred_cosine)
+
+
+def _teachers_of_version_1(**values: Any) -> Teachers:
+    told, kinds = values["told"], (values["kinds"],)
+    return Teachers(None, Teacher(told, kinds, values["proof"], values["other"]), values["level"])
+
+
+CLASSES_OF_VERSION_1: Mapping[str, Callable[..., Any]] = {
+    **CLASSES,
+    "RowScores": _scores_of_version_1,
+    "Hidden": _hidden_of_version_1,
+    "Teachers": _teachers_of_version_1,
+}
+
 _KINDS = {
     "names": "KeptNames",
     "embedding": "array",
@@ -99,15 +146,19 @@ _KINDS = {
 """What must be what, so that a file which was changed by hand is refused when it is opened."""
 
 
-def write_parts(
+def write_model(
     path: str | os.PathLike[str],
-    parts: Mapping[str, Any],
+    kept: Kept,
+    spaces: Mapping[str, Any],
     about: Mapping[str, Any],
     *,
     overwrite: bool,
 ) -> None:
-    """Write the parts of a model, and what is to be said about it, to one file."""
-    packer = Packer()
+    """Write the parts of a model and of its spaces, and what is to be said about it, to a file.
+
+    What could not be loaded again is refused.
+    """
+    packer, parts = Packer(CLASSES), {**kept.by_name(), **spaces}
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
@@ -137,7 +188,7 @@ class FileParts(Mapping[str, Any]):
     """The parts of a model in a file."""
 
     def __init__(self, path: str | os.PathLike[str], *, check: bool = False) -> None:
-        self._arrays = MappedArrays(path, kind=KIND, version=VERSION)
+        self._arrays = MappedArrays(path, kind=KIND, versions=(*OLDER_VERSIONS, VERSION))
         packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
         if not isinstance(packed, dict) or not isinstance(about, dict):
             raise FormatError(f"{path} has no model in it. Save the model again.")
@@ -148,10 +199,18 @@ class FileParts(Mapping[str, Any]):
                     f"{path}: the part {name!r} is not of the kind {kind}. The file was changed: "
                     "save the model again."
                 )
+        if self._arrays.version == 1:
+            packed = {_NEW_NAMES.get(name, name): part for name, part in packed.items()}
+            signals = [*_SIGNALS_OF_VERSION_1]
+            packed = {**packed, **_OF_VERSION_1, "signals": {"#": "tuple", "items": signals}}
+            if packed.get("rule") is not None:
+                # What known rows carry for additions has their rarity by now: computed again.
+                packed["for_adding"] = None
         self._packed: dict[str, Any] = packed
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
-        self._unpacker = Unpacker(CLASSES, self._array, str(path))
+        classes = CLASSES_OF_VERSION_1 if self._arrays.version == 1 else CLASSES
+        self._unpacker = Unpacker(classes, self._array, str(path))
         self.path = path
         if check:
             self._arrays.check()
@@ -189,8 +248,8 @@ def _described(packed: Any) -> tuple[Any, ...]:
     return (packed.get("#"), packed.get("class")) if isinstance(packed, dict) else ()
 
 
-def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Space:
-    """Return the space of a model in a file, or the spaces of its sources."""
+def stored_space(parts: Mapping[str, Any], n_all: int, *, n_jobs: int | None = None) -> Space:
+    """Return the space of a model of so many rows, or the spaces of its sources."""
     layout = parts["layout"]
     found = [
         StoredSpace(
@@ -202,7 +261,6 @@ def stored_space(parts: Mapping[str, Any], *, n_jobs: int | None = None) -> Spac
     ]
     if not layout["is_joint"]:
         return found[0]
-    n_all = len(parts["is_known"])
     members = [
         Member(name, space, parts[f"space {number} members"], n_all)
         for number, (name, space) in enumerate(zip(layout["names"], found, strict=True))

@@ -28,7 +28,7 @@ from vecfill.trust.choice import Choice
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.decision import Decision
 from vecfill.trust.explanation import Explanation, explain
-from vecfill.trust.fusion import FusedChoice, SourceReports
+from vecfill.trust.fusion import SourceReports
 from vecfill.trust.proof import Proof, Suspicion
 from vecfill.trust.sanity import Sanity
 from vecfill.trust.scores import RowScores
@@ -104,7 +104,7 @@ class Result:
 
         Empty if there was one table.
         """
-        return SourceReports(self.choice.sources if isinstance(self.choice, FusedChoice) else ())
+        return SourceReports(() if self.choice is None else self.choice.sources)
 
     @property
     def suspicious(self) -> tuple[Suspicion, ...]:

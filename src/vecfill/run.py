@@ -23,7 +23,6 @@ from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
-from vecfill.model.stack import Stack
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choice import FEWEST_KNOWN, Choice
@@ -121,7 +120,7 @@ def impute_aligned(
     progress("Learning confidence", 1, 2)
     proof = prove(model, alignment, decision, level=trust.level, seed=how.seed)
     progress("Learning confidence", 2, 2)
-    is_described = _is_described(model)
+    is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = _is_kept(alignment, proof.confidence, trust) & is_described
     vectors = model.prediction.vectors
     progress("Looking at the vectors", 0, 0)
@@ -224,20 +223,11 @@ def refuse_without_signal(choice: Choice | None, how: Method) -> None:
         raise NoSignalError(no_signal(choice))
 
 
-def _forget_others(space: Space, predictor: Predictor | None) -> None:
+def _forget_others(space: Space, predictor: Predictor) -> None:
     """Free what was computed for predictors that were not chosen."""
-    if isinstance(space, SourcesSpace) and isinstance(predictor, Fused):
-        chosen = space.of_variants(predictor.variants)
-        for member, own in zip(chosen.members, predictor.members, strict=True):
-            _forget_others(member.space, own)
-    elif predictor is not None:
-        space.keep_only(_preparations_of(predictor))
-
-
-def _preparations_of(predictor: Predictor) -> set[str]:
-    if isinstance(predictor, Stack):
-        return set().union(*(_preparations_of(each) for each in predictor.members))
-    return {getattr(predictor, "preparation", "as_given")}
+    for member, used in predictor.by_source(space):
+        if used is not None:
+            member.space.keep_only(used.preparations)
 
 
 def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
@@ -393,14 +383,6 @@ def _can_choose(alignment: Alignment, how: Method) -> bool:
     """
     is_refused = not (how.force or alignment.is_known.all())
     return alignment.n_known >= FEWEST_KNOWN or is_refused
-
-
-def _is_described(model: Model) -> np.ndarray:
-    """Tell which unknown rows are described by a source that was kept."""
-    if not (isinstance(model.space, SourcesSpace) and isinstance(model.predictor, Fused)):
-        return np.ones(model.rows.unknown.size, np.bool_)
-    presence = model.space.of_variants(model.predictor.variants).presence
-    return model.predictor.weights_of(presence[model.rows.unknown]).sum(axis=1) > 0
 
 
 def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) -> np.ndarray:

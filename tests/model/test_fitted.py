@@ -18,6 +18,7 @@ from vecfill.model.predictors import (
     Nearest,
 )
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.signals import SIGNALS, signals
 
 
@@ -54,7 +55,7 @@ def test_asking_for_some_rows_gives_the_same_vectors(name):
     domain, embedding, is_known = made()
     space, given = Space(domain), KnownRows(embedding, is_known)
     places = np.array([3, 11, 19])
-    some = EVERY[name].predict(space, given, places=places).vectors
+    some = EVERY[name].predict(space, given, Unknown(places)).vectors
     # Ridge scales its strengths by the rows that it is shown, so it is alike and not equal.
     np.testing.assert_allclose(some, EVERY[name].predict(space, given).vectors[places], rtol=0.2)
 

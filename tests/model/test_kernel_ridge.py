@@ -16,6 +16,7 @@ from vecfill.model.predictors import KernelRidge, kernel_systems
 from vecfill.model.predictors import kernel_ridge as module
 from vecfill.model.predictors.kernel_systems import Approximate, Factors, FromLandmarks, factorised
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.signals import SIGNALS, signals
 
 EVERY = [
@@ -51,7 +52,7 @@ def test_leave_one_out_is_what_fits_without_the_row_would_give(predictor):
         is_seen = is_known.copy()
         is_seen[row] = False
         again = KnownRows(embedding, is_seen)
-        found = fixed.predict(space, again, places=np.array([0])).vectors[0]
+        found = fixed.predict(space, again, Unknown(np.array([0]))).vectors[0]
         np.testing.assert_allclose(left_out[row], found - again.known.mean(axis=0), atol=1e-9)
 
 

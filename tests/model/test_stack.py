@@ -15,6 +15,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Mean, Nearest
 from vecfill.model.space import Space
 from vecfill.model.stack import Attention, Stack
+from vecfill.model.wanted import Unknown
 from vecfill.trust.signals import SIGNALS, signals
 from vecfill.trust.stacking import stack_weights, stacked
 
@@ -57,7 +58,7 @@ def test_some_rows_and_a_pickled_model_give_the_same():
     domain, embedding, is_known = made()
     space, given = Space(domain), KnownRows(embedding, is_known)
     every = STACK.predict(space, given).vectors
-    some = STACK.predict(space, given, places=np.array([3, 11])).vectors
+    some = STACK.predict(space, given, Unknown(np.array([3, 11]))).vectors
     np.testing.assert_allclose(some, every[[3, 11]])
     model = fit(STACK, space, embedding, is_known)
     again = pickle.loads(pickle.dumps(model))

@@ -25,7 +25,7 @@ def hidden_block(n_rows: int = 200) -> Hidden:
     signals = rng.uniform(size=(n_rows, len(SIGNALS)))
     truth = 0.3 + 0.4 * signals[:, 0] + 0.05 * rng.normal(size=n_rows)
     scores = RowScores(truth, truth, truth, truth - 0.1, *[truth] * 4)
-    return Hidden(np.arange(n_rows), dealt_out(n_rows), signals, scores)
+    return Hidden(np.arange(n_rows), dealt_out(n_rows), signals, scores, truth)
 
 
 def test_signals_do_not_make_unknown_rows_better_as_a_whole_than_the_block():

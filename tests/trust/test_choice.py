@@ -13,7 +13,7 @@ from vecfill.model.stack import Stack
 from vecfill.trust import choice as choice_module
 from vecfill.trust import trials
 from vecfill.trust.candidates import second_round
-from vecfill.trust.choice import choose, fewer_dims, permutation_p_value
+from vecfill.trust.choice import FewerDims, choose, permutation_p_value
 from vecfill.trust.folds import hidden_folds
 
 
@@ -203,8 +203,12 @@ def test_a_large_embedding_is_compared_in_fewer_dimensions(monkeypatch):
     monkeypatch.setattr(choice_module, "MOST_ENTRIES", 10)
     monkeypatch.setattr(choice_module, "LEAST_DIMS", 4)
     _, embedding, is_known = made()
-    few = fewer_dims(embedding, is_known)
-    assert few.shape == (150, 4)
+    fewer = FewerDims.of(embedding, is_known)
+    few = fewer.of_known(embedding, is_known)
+    assert few.shape == (150, 5)
+    # The mean keeps its length beside the four directions in which vectors differ most.
+    mean = embedding[is_known].mean(axis=0)
+    assert np.linalg.norm(fewer.along(mean)) == pytest.approx(np.linalg.norm(mean))
     assert (np.isnan(few).all(axis=1) == ~is_known).all()
 
 

@@ -13,6 +13,8 @@ from vecfill.inputs.sources import are_sources
 from vecfill.model.known import KnownRows
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
+from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.unseen import importance_like, out_of_fold
@@ -122,7 +124,7 @@ def test_shares_reproduce_vectors_where_no_source_has_a_trend():
     found = fused.predict(space, given)
     shares = found.composition.mix.shares(np.arange(given.unknown.size))
     np.testing.assert_allclose(shares @ given.known, found.vectors, atol=1e-8)
-    some = fused.predict(space, given, places=np.array([3, 70, 149]))
+    some = fused.predict(space, given, Unknown(np.array([3, 70, 149])))
     np.testing.assert_allclose(some.vectors, found.vectors[[3, 70, 149]], atol=1e-9)
 
 
@@ -135,7 +137,7 @@ def test_out_of_fold_predictions_have_not_seen_what_they_predict():
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
-    unseen = out_of_fold(space, [PAPER], embedding, is_known, folds)
+    unseen = out_of_fold(space, [PAPER], embedding, is_known, folds, FewerDims(None))
     cosine = (unseen.predicted[0] * unseen.truth).sum(1)
     cosine /= np.linalg.norm(unseen.predicted[0], axis=1) * np.linalg.norm(unseen.truth, axis=1)
     assert abs(cosine.mean()) < 0.03
@@ -148,7 +150,7 @@ def test_weights_of_a_hidden_row_are_learnt_without_its_group():
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
-    unseen = out_of_fold(space, [PAPER, PAPER, None], embedding, is_known, folds)
+    unseen = out_of_fold(space, [PAPER, PAPER, None], embedding, is_known, folds, FewerDims(None))
     before = unseen.fused([0, 1])
     # Vectors of one group turned around: weights of that group stay, and so do its predictions.
     unseen.truth[unseen.group == 0] *= -1
@@ -351,3 +353,24 @@ def test_a_text_alone_is_a_source():
     assert [each.name for each in result.sources] == ["text"]
     assert result.sources[0].share == pytest.approx(1.0)
     assert len(result.embedding) == 40
+
+
+def test_a_source_that_alone_describes_some_rows_is_kept_though_hidden_ones_do_without():
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(N, 4))
+    embedding = latent @ rng.normal(size=(4, 10))
+    blurred = latent + 1.5 * rng.normal(size=(N, 4))
+    is_known = np.arange(N) < 200
+
+    def kept(n_alone: int) -> list[bool]:
+        # The clear source lacks the last unknown rows; the blurred one has them.
+        clear = np.arange(N - n_alone)
+        members = [
+            [Member("clear", Space(latent[clear]), clear, N)],
+            [Member("blurred", Space(blurred), np.arange(N), N)],
+        ]
+        choice = choose_sources(SourcesSpace(members), embedding, is_known, seed=0)
+        return [report.is_kept for report in choice.sources]
+
+    assert kept(n_alone=0) == [True, False]
+    assert kept(n_alone=20) == [True, True]

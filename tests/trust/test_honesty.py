@@ -41,9 +41,7 @@ def test_an_expectation_is_learnt_without_the_fold_it_is_for():
 
 def hidden_with(cosines, fold):
     n_rows = len(cosines)
-    return Hidden(
-        np.arange(n_rows), fold, np.zeros((n_rows, 2)), scores_of(cosines), scores_of(cosines)
-    )
+    return Hidden(np.arange(n_rows), fold, np.zeros((n_rows, 2)), scores_of(cosines), cosines)
 
 
 def test_coverage_of_a_fold_is_measured_with_the_margin_of_the_others():

@@ -12,6 +12,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import RIVALS as PLAIN
 from vecfill.model.predictors import LinearRidge, Mean, Nearest, Sparsemax
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust import race as race_module
 from vecfill.trust import rivals as rivals_module
 from vecfill.trust.evaluation import evaluate_rows
@@ -80,7 +81,7 @@ def test_tuning_helps_where_the_domain_needs_preparation(name):
     centre = given.known.mean(axis=0)
 
     def cosine(each):
-        vectors = each.predict(space, given, places=fold.places).vectors
+        vectors = each.predict(space, given, Unknown(fold.places)).vectors
         return score_rows(vectors, fold.truth, embedding, centre).centred_cosine.mean()
 
     assert predictor.preparation.startswith("rank_normal")
@@ -125,9 +126,9 @@ def test_tuning_looks_at_a_bounded_number_of_rows(monkeypatch):
     sizes = []
 
     class Watched(Nearest):
-        def predict(self, space, given, **options):
-            sizes.append((given.n_known, options["places"].size))
-            return super().predict(space, given, **options)
+        def predict(self, space, given, wanted, **options):
+            sizes.append((given.n_known, wanted.places.size))
+            return super().predict(space, given, wanted, **options)
 
     monkeypatch.setattr(rivals_module, "MOST_TUNED_ON", 60)
     domain, embedding = skewed(300)

@@ -27,7 +27,7 @@ from vecfill.trust.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
 from vecfill.trust.folds import dealt_out
 from vecfill.trust.hidden import Hidden
 from vecfill.trust.scores import score_rows
-from vecfill.trust.signals import N_PROBES, SIGNALS
+from vecfill.trust.signals import Seen, signals_of
 from vecfill.trust.trials import pool_of, standing
 
 HIDDEN_SHARE = 5
@@ -108,15 +108,11 @@ def put_together(
     predictor: LatentSemantic, system: System, trend: Trend | None, rows: np.ndarray, part: slice
 ) -> np.ndarray:
     """Return vectors of solved rows in `part`; `rows` are their prepared rows, for a trend."""
-    share = predictor.residual_share
-    dtype = system.known.dtype
-    if share is None:
+    if predictor.residual_share is None:
         return _columns(system, "values", part)
     assert trend is not None
-    vectors = trend.values(rows)
-    if share:
-        vectors = vectors + share * _columns(system, "residuals", part)
-    return vectors.astype(dtype)
+    residuals = _columns(system, "residuals", part) if predictor.residual_share else None
+    return predictor.put_on(trend.values(rows), residuals).astype(system.known.dtype)
 
 
 def _columns(system: System, kind: str, part: slice) -> np.ndarray:
@@ -133,26 +129,35 @@ def seen_of(
     places: np.ndarray,
 ) -> np.ndarray:
     """Return every signal of solved rows in `part`, which are at `places` among those not seen."""
-    centre = read_array(system.sample.piece("centre"))
-    straight, tightness, misfit = system.signals()[places].T
-    squares = {
-        kind: sum(read_array(slab_piece(system, kind, slab))[part]
-                  for slab in range(n_slabs(system, kind)))
+    directions, probes = (
+        np.sum([read_array(slab_piece(system, kind, slab))[part]
+                for slab in range(n_slabs(system, kind))], axis=0)
         for kind in ("directions", "probes")
-    }  # fmt: skip
-    trend_length = np.zeros(len(vectors))
-    if trend is not None:
-        trend_length = np.linalg.norm(trend.values(rows) - centre, axis=1)
-    found = {
-        "agreement": np.sqrt(squares["directions"]),
-        "concentration": np.log(np.maximum(squares["probes"] / N_PROBES, 1e-12)),
-        "length": np.linalg.norm(vectors - centre, axis=1),
-        "misfit": misfit,
-        "straight": straight,
-        "trend_length": trend_length,
-        "tightness": tightness,
-    }
-    return np.column_stack([found[name] for name in SIGNALS])
+    )  # fmt: skip
+    line = None if trend is None else lambda some: trend.values(rows[some])
+    centre = read_array(system.sample.piece("centre"))
+    mix = SolvedMix(system.signals()[places])
+    return signals_of(Seen(vectors, centre, mix, line, directions, probes))
+
+
+@dataclass(frozen=True)
+class SolvedMix:
+    """What the equations tell about rows that were solved."""
+
+    columns: np.ndarray
+    """(n_rows, 3), as they were written."""
+
+    def straight(self) -> np.ndarray:
+        """Return how much of each row's weight rests on known rows directly."""
+        return self.columns[:, 0]
+
+    def tightness(self) -> np.ndarray:
+        """Return the largest weight of each row."""
+        return self.columns[:, 1]
+
+    def misfit(self) -> np.ndarray:
+        """Return how badly its neighbors explain each row in the domain."""
+        return self.columns[:, 2]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,15 @@ from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.preparing import View, sum_of_pieces
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.errors import InputError
-from vecfill.method.trend import ALPHAS, MAX_RANK, judges, missed, strongest_of_best
+from vecfill.method.trend import (
+    ALPHAS,
+    MAX_RANK,
+    directions_of,
+    judges,
+    missed,
+    slopes_of,
+    strongest_of_best,
+)
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,7 @@ def fitted_trend(runner: Runner, view: View, sample: Sample) -> Trend:
     errors = summed("errors", add_errors, found=found)
     alphas = ALPHAS * (found.singular**2).mean()
     trend = Trend(view, sample, strongest_of_best(alphas, errors))
-    shrunk = found.singular / (found.singular**2 + trend.alpha)
-    slopes = found.right @ (shrunk[:, None] * found.targets)
+    slopes = slopes_of(found.singular, found.right, found.targets, trend.alpha)
     for name, array in (("centre", centre), ("slopes", slopes), ("mean", mean)):
         write_array(trend.piece(name), array)
     runner.run(
@@ -171,11 +178,8 @@ def fitted_trend(runner: Runner, view: View, sample: Sample) -> Trend:
 
 def _decomposed(gram: np.ndarray, centre: np.ndarray, mean: np.ndarray, n_rows: int) -> _Decomposed:
     n_features = centre.size
-    squares, right = np.linalg.eigh(gram[:, :n_features])
-    # Directions below rounding carry nothing that can be told from noise, as in memory.
-    kept = squares > 1e-12 * max(squares[-1], np.finfo(np.float64).tiny)
-    if not kept.any():
+    singular, right = directions_of(gram[:, :n_features])
+    if not singular.size:
         raise InputError("All known rows are equal, so no trend can be fitted to them.")
-    singular, right = np.sqrt(squares[kept]), right[:, kept]
     targets = right.T @ gram[:, n_features:] / singular[:, None]
     return _Decomposed(centre, mean, singular, right, targets, n_rows)

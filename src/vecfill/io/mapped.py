@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +91,12 @@ class MappedArrays:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "x.bin"
     >>> write_mapped(path, {"x": np.arange(3.0)}, {"made": "here"}, kind="example", version=1)
-    >>> found = MappedArrays(path, kind="example", version=1)
+    >>> found = MappedArrays(path, kind="example", versions=[1])
     >>> found.about["made"], found["x"]
     ('here', array([0., 1., 2.]))
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, kind: str, version: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, kind: str, versions: Sequence[int]) -> None:
         self.path = Path(file_name(path))
         with Source(path) as source:
             is_plain = source.container == "plain"
@@ -108,7 +108,8 @@ class MappedArrays:
             file = TensorFile(source)
             self._places, self._kinds = file.places, file.kinds
             metadata = file.metadata
-        self.about = _about(self.path, metadata, kind, version)
+        self.about = _about(self.path, metadata, kind, versions)
+        self.version = int(metadata["version"])
         digests = self.about.get("digests")
         if not isinstance(digests, dict) or set(digests) != set(self._kinds):
             raise FormatError(
@@ -166,17 +167,19 @@ class MappedArrays:
                 )
 
 
-def _about(path: Path, metadata: Mapping[str, str], kind: str, version: int) -> dict[str, Any]:
+def _about(
+    path: Path, metadata: Mapping[str, str], kind: str, versions: Sequence[int]
+) -> dict[str, Any]:
     if metadata.get("format") != kind:
         raise FormatError(
             f"{path} is not a {kind}: its format is {metadata.get('format')!r}. Pass a file that "
             "was written by save."
         )
-    if metadata.get("version") != str(version):
+    if metadata.get("version") not in [str(version) for version in versions]:
         raise FormatError(
             f"{path} has version {metadata.get('version')!r} of the file format, and this vecfill "
-            f"reads version {version}. Load it with the vecfill that wrote it, or impute and "
-            "save again."
+            f"reads versions up to {max(versions)}. Load it with the vecfill that wrote it, or "
+            "impute and save again."
         )
     text = metadata.get("about", "")
     if hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() != metadata.get(

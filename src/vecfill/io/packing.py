@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from vecfill.errors import FormatError, VecfillError
+from vecfill.errors import FormatError, InputError, VecfillError
 
 _STORED = {"f8", "f4", "f2", "i8", "i4", "u1"}
 """Types that the file has; others are stored as whole numbers of the same size."""
@@ -27,7 +27,7 @@ class Packer:
 
     Examples
     --------
-    >>> packer = Packer()
+    >>> packer = Packer({})
     >>> packer.pack({"x": (1, np.zeros(2))}, "row")
     {'#': 'dict', 'items': [['x', {'#': 'tuple', 'items': [1, {'#': 'array', 'name': 'row.x.1',
     'dtype': '<f8'}]}]]}
@@ -35,7 +35,8 @@ class Packer:
     array([0., 0.])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self.classes = classes
         self.arrays: dict[str, np.ndarray] = {}
 
     def pack(self, value: Any, place: str) -> Any:
@@ -57,10 +58,18 @@ class Packer:
             items = [self.pack(each, f"{place}.{n}") for n, each in enumerate(value)]
             return {"#": type(value).__name__, "items": items}
         if isinstance(value, Mapping):
-            items = [[str(key), self.pack(value[key], f"{place}.{key}")] for key in value]
+            strange = [key for key in value if not isinstance(key, str)]
+            if strange:
+                raise InputError(f"{place} has the key {strange[0]!r}; only names can be saved.")
+            items = [[key, self.pack(value[key], f"{place}.{key}")] for key in value]
             return {"#": "dict", "items": items}
-        assert is_dataclass(value), f"{type(value).__name__} cannot be saved"
         name = type(value).__name__
+        if self.classes.get(name) is not type(value):
+            raise InputError(
+                f"{place} is an object of the class {name!r}, which no model file can hold, so "
+                "the model could not be loaded again. Use the classes of vecfill, such as its "
+                "predictors; or keep the vectors: save result.embedding."
+            )
         return {"#": "object", "class": name, "fields": self._fields(value, place)}
 
     def _fields(self, value: Any, place: str) -> dict[str, Any]:
@@ -73,7 +82,8 @@ class Packer:
     def _array(self, value: np.ndarray, place: str) -> dict[str, Any]:
         kind = value.dtype.str
         if kind[1:] not in _STORED:
-            assert value.dtype.kind in "biu", f"{place}: arrays of {value.dtype} cannot be saved"
+            if value.dtype.kind not in "biu":
+                raise InputError(f"{place} is an array of {value.dtype}, which cannot be saved.")
             value = value.view({1: np.uint8, 4: np.int32, 8: np.int64}[value.dtype.itemsize])
         assert place not in self.arrays
         self.arrays[place] = value
@@ -91,7 +101,10 @@ class Unpacker:
     """
 
     def __init__(
-        self, classes: Mapping[str, type], array: Callable[[str], np.ndarray], label: str = "it"
+        self,
+        classes: Mapping[str, Callable[..., Any]],
+        array: Callable[[str], np.ndarray],
+        label: str = "it",
     ) -> None:
         self.classes = classes
         self.array = array

@@ -160,7 +160,7 @@ def linear_trend(
     left, singular, right = _decomposed(rows)
     alpha = _least_missing(left, singular, wanted)
     targets = left.T @ wanted
-    slopes = right.T @ ((singular / (singular**2 + alpha))[:, None] * targets)
+    slopes = slopes_of(singular, right.T, targets, alpha)
     residuals = missed(left, singular, wanted, targets, alpha)
     line = divided(slopes, -exponent) * unit, divided(mean - centre @ slopes, -exponent)
     mapped = partial(_mapped, coordinates, centre, slopes, mean, exponent)
@@ -214,10 +214,35 @@ def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return left.T, singular, right.T
     size = np.abs(rows).max()
     rows = rows / size
-    squares, right = np.linalg.eigh(rows.T @ rows)
-    kept = squares > 1e-12 * squares[-1]
-    singular = np.sqrt(squares[kept])
-    return rows @ right[:, kept] / singular, size * singular, right[:, kept].T
+    singular, right = directions_of(rows.T @ rows)
+    return rows @ right / singular, size * singular, right.T
+
+
+def directions_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return singular values and right singular vectors of rows, by their Gram matrix.
+
+    Examples
+    --------
+    >>> directions_of(np.diag([0.0, 4.0]))
+    (array([2.]), array([[0.],
+           [1.]]))
+    """
+    squares, right = np.linalg.eigh(gram)
+    kept = squares > 1e-12 * max(squares[-1], np.finfo(np.float64).tiny)
+    return np.sqrt(squares[kept]), right[:, kept]
+
+
+def slopes_of(
+    singular: np.ndarray, right: np.ndarray, targets: np.ndarray, alpha: float
+) -> np.ndarray:
+    """Return the map of ridge regression; `targets` are the left singular vectors' products.
+
+    Examples
+    --------
+    >>> slopes_of(np.ones(1), np.eye(1), np.array([[4.0]]), 1.0)
+    array([[2.]])
+    """
+    return right @ ((singular / (singular**2 + alpha))[:, None] * targets)
 
 
 def missed(

@@ -13,7 +13,7 @@ from vecfill.method.scaling import in_range_of
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets
 from vecfill.model.prediction import Composition, Prediction
-from vecfill.model.predictors import LatentSemantic, Predictor
+from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import Rows, Space
 from vecfill.model.stretch import Stretch
@@ -25,6 +25,7 @@ class Model:
 
     Examples
     --------
+    >>> from vecfill.model.predictors import LatentSemantic
     >>> space = Space(np.array([[0.0], [1.0], [4.0]]))
     >>> embedding = np.array([[0.0], [np.nan], [4.0]])
     >>> model = fit(LatentSemantic(min_degree=2, weight_floor=0.0), space, embedding,
@@ -75,35 +76,24 @@ class Model:
 
     def trend_shares(self) -> np.ndarray:
         """Return the trend's share in each unknown vector's way from the mean of the known ones."""
-        return self._ways()[1]
+        return self.ways()[1]
 
     def offset_shares(self) -> np.ndarray:
         """Return the share of the offset of rare entities in each unknown vector's way."""
-        return self._ways()[0]
+        return self.ways()[0]
 
-    def _ways(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shares of offset and trend; the mix of known rows has the rest."""
-        n_unknown = self.rows.unknown.size
+    def ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shares of offset and trend in every unknown row; the mix has the rest."""
+        rows = self.rows.unknown
         centre = self.known.mean(axis=0, dtype=np.float64)
-        start = centre if self.offsets is None else self.offsets.unknown
-        factors = self.stretch.factors(self.offsets, n_unknown)[:, None]
-        offset = np.broadcast_to(row_lengths(np.atleast_2d(start - centre)), n_unknown)
-        if self.composition.trend is None:
-            reached, way = start, np.zeros(n_unknown)
-        else:
-            # With an offset, the trend is that of what the offset leaves over.
-            values = self.composition.trend.at(self.rows.unknown)
+        offset = None if self.offsets is None else self.offsets.unknown
+        trend = None
+        if self.composition.trend is not None:
+            # The trend is stretched as the whole is, from the mean that the predictor saw.
             middle = centre if self.offsets is None else _centre_of(self.rows, self.offsets)
-            values = middle + factors * (values - middle)
-            reached = values if self.offsets is None else start + values
-            way = row_lengths(reached - start)
-        rest = row_lengths(self.embedding[self.rows.unknown] - reached)
-        total = offset + way + rest
-        if self.offsets is None and self.composition.trend is None:
-            return np.zeros(n_unknown), np.zeros(n_unknown)
-        whole = np.where(total > 0, total, 1.0)
-        no_way = np.where(total > 0, way / whole, float(self.composition.trend is not None))
-        return offset / whole, no_way
+            factors = self.stretch.factors(self.offsets, rows.size)[:, None]
+            trend = middle + factors * (self.composition.trend.at(rows) - middle)
+        return shares_of_way(self.embedding[rows], centre, offset, trend)
 
     def vectors_of_new(self, new_rows: Rows) -> np.ndarray:
         """Return vectors for rows that were not there when it was fitted; nothing is refitted.
@@ -111,12 +101,39 @@ class Model:
         Each is the convex mix of its nearest rows that explains it best in the domain; a row
         equal to a fitted one gets that one's vector.
         """
-        assert isinstance(self.predictor, LatentSemantic)
-        assert self.predictor.residual_share is None
-        mixes, nearest = self.space.mixes_of_new(new_rows, self.predictor.weights_key)
+        (key,) = self.predictor.weights_keys
+        mixes, nearest = self.space.mixes_of_new(new_rows, key)
         vectors = (mixes @ self.embedding).astype(self.embedding.dtype)
         vectors[nearest.is_equal] = self.embedding[nearest.equal_to]
         return vectors
+
+
+def shares_of_way(
+    vectors: np.ndarray,
+    centre: np.ndarray,
+    offset: np.ndarray | None,
+    trend: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of offset and trend in each row's way from the mean of the known rows.
+
+    Examples
+    --------
+    >>> shares_of_way(np.array([[4.0]]), np.zeros(1), np.array([[1.0]]), np.array([[2.0]]))
+    (array([0.25]), array([0.5]))
+    """
+    start = centre if offset is None else offset
+    first = np.broadcast_to(row_lengths(np.atleast_2d(start - centre)), len(vectors))
+    if trend is None:
+        reached, way = start, np.zeros(len(vectors))
+    else:
+        # With an offset, the trend is that of what the offset leaves over.
+        reached = trend if offset is None else start + trend
+        way = row_lengths(reached - start)
+    if offset is None and trend is None:
+        return np.zeros(len(vectors)), np.zeros(len(vectors))
+    total = first + way + row_lengths(vectors - reached)
+    whole = np.where(total > 0, total, 1.0)
+    return first / whole, np.where(total > 0, way / whole, float(trend is not None))
 
 
 @one_blas_thread()
@@ -172,7 +189,7 @@ def as_predicted(rows: KnownRows, offsets: Offsets | None, stretch: Stretch) -> 
     if is_stretched:
         centre = plain[rows.is_known].mean(axis=0, dtype=np.float64)
         plain[rows.unknown] = centre + (plain[rows.unknown] - centre) / factors[:, None]
-    return KnownRows(plain, rows.is_known)
+    return KnownRows(plain, rows.is_known, is_imputed=rows.is_imputed)
 
 
 def _centre_of(rows: KnownRows, offsets: Offsets) -> np.ndarray:

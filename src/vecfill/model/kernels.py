@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 from vecfill.errors import InputError
 from vecfill.model.recent import Value
 from vecfill.model.space import Space
+from vecfill.model.wanted import New
 
 KERNELS = ("rbf", "laplacian", "linear", "tanimoto")
 
@@ -48,25 +49,16 @@ class Kernel:
     """In units of the median distance between rows."""
 
     def between(self, left: Any, right: Any) -> np.ndarray:
-        """Return the kernel of some rows (down) with others (across), by their numbers."""
-        if not self.space.has_vectors:
-            return self._of_distances(self.space.rows[np.ix_(left, right)])
-        return self._of_rows(*self._pair(left, right))
+        """Return the kernel of some rows (down) with others (across), by their numbers.
 
-    def with_new(self, new_rows: Any, right: Any) -> np.ndarray:
-        """Return the kernel of new rows (down) with some of the space (across).
-
-        New rows are prepared already; of a space of distances, they hold those to all its rows.
+        On the left there may be `New` rows, prepared; of a space of distances, they hold those to
+        all its rows.
         """
-        if not self.space.has_vectors:
-            return self._of_distances(new_rows[:, np.asarray(right, np.int64)])
-        return self._of_rows(self._scaled(new_rows), self._rows(right))
-
-    def own_new(self, new_rows: Any) -> np.ndarray:
-        """Return the kernel of each new row with itself."""
-        if self.kernel != "linear":
-            return np.ones(new_rows.shape[0])
-        return _squares(self._scaled(new_rows))
+        if self.space.has_vectors:
+            return self._of_rows(*self._pair(left, right))
+        if isinstance(left, New):
+            return self._of_distances(left.rows[:, np.asarray(right, np.int64)])
+        return self._of_distances(self.space.rows[np.ix_(left, right)])
 
     def _of_rows(self, one: Any, other: Any) -> np.ndarray:
         products = one @ other.T
@@ -115,10 +107,10 @@ class Kernel:
         """Return the name of something that depends on the kernel of some rows."""
         return what, self.preparation, self.kernel, self.width, rows.tobytes()
 
-    def own(self, rows: np.ndarray) -> np.ndarray:
+    def own(self, rows: Any) -> np.ndarray:
         """Return the kernel of each row with itself."""
         if self.kernel != "linear":
-            return np.ones(len(rows))
+            return np.ones(rows.size)
         return _squares(self._rows(rows))
 
     def _pair(self, left: Any, right: Any) -> tuple[Any, Any]:
@@ -128,6 +120,8 @@ class Kernel:
 
     def _rows(self, numbers: Any) -> Any:
         """Return prepared rows in the unit of the space; dense ones are centred."""
+        if isinstance(numbers, New):
+            return self._scaled(numbers.rows)
         return self._scaled(self.space.prepared(self.preparation)[np.asarray(numbers, np.int64)])
 
     def _scaled(self, rows: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -29,6 +29,8 @@ class KnownRows:
     """(n_rows, n_dims)."""
     is_known: KnownMask = field(repr=False)
     """(n_rows,)."""
+    is_imputed: bool = False
+    """Whether the other rows hold what the predictor in question has imputed."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -62,6 +64,11 @@ class KnownRows:
         """Return the numbers of the unknown rows at some places among them; by default all."""
         return self.unknown if places is None else self.unknown[places]
 
+    @property
+    def for_members(self) -> KnownRows:
+        """The same for one of several predictors, each of which imputes other vectors."""
+        return replace(self, is_imputed=False) if self.is_imputed else self
+
     def in_place(self, values: np.ndarray) -> np.ndarray:
         """Return rows of which the known ones hold `values`, and the others anything."""
         columns = np.empty((self.is_known.size, values.shape[1]), values.dtype)
@@ -73,3 +80,7 @@ class KnownRows:
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
+
+    def keep(self, key: Hashable, value: Any) -> None:
+        """Keep what was computed elsewhere, under the key by which it will be asked for."""
+        self._kept[key] = value

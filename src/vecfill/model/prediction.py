@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -17,28 +19,35 @@ from vecfill.model.known import KnownRows
 from vecfill.model.space import Space, WeightsKey
 
 
-class Mix(Protocol):
-    """How the known rows are mixed to give each unknown row that was asked for."""
+class Mix(ABC):
+    """How the known rows are mixed to give each row that was asked for."""
 
-    def shares(self, places: np.ndarray) -> np.ndarray:
-        """Return the share of every known row (across) in some unknown rows (down)."""
-        ...
+    @abstractmethod
+    def shares(self, places: Any) -> np.ndarray:
+        """Return the share of every known row (across) in some wanted rows (down)."""
 
+    @abstractmethod
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
-        """Return the mix of the known rows' `values` for every unknown row."""
-        ...
+        """Return the mix of the known rows' `values` for every wanted row."""
 
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
+        """Return the same of what known rows carry for signals, which is always the same.
+
+        So a model can keep what it has computed from them, and need not ask for the values.
+        """
+        return self.spread(values(), tol=tol)
+
+    @abstractmethod
     def misfit(self) -> np.ndarray:
-        """Return how badly its neighbours explain each unknown row in the domain, 0 if exactly."""
-        ...
+        """Return how badly its neighbours explain each wanted row in the domain, 0 if exactly."""
 
+    @abstractmethod
     def straight(self) -> np.ndarray:
-        """Return how much of each unknown row's weight rests on known rows directly."""
-        ...
+        """Return how much of each wanted row's weight rests on known rows directly."""
 
+    @abstractmethod
     def tightness(self) -> np.ndarray:
-        """Return the largest weight of each unknown row."""
-        ...
+        """Return the largest weight of each wanted row."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,10 @@ class Composition:
     convergence: Convergence | None = None
     """How the linear system was solved; ``None`` if there was none."""
 
+    def source_shares(self, place: int) -> dict[str, float]:  # noqa: ARG002
+        """Return how much of a row's way from the mean each source went, if there are several."""
+        return {}
+
     @property
     def relative_residual(self) -> float:
         """Relative residual of the linear system; 0 if nothing was solved."""
@@ -60,14 +73,14 @@ class Composition:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Vectors of the unknown rows, or of some of them, and what they are made of."""
+    """Vectors of the wanted rows, and what they are made of."""
 
     vectors: np.ndarray
-    """(n_unknown, n_dims), in the order of the rows."""
+    """(n_wanted, n_dims), in the order of the rows."""
     composition: Composition
 
 
-class PropagatedMix:
+class PropagatedMix(Mix):
     """The mix that propagation makes: ``(I - W_qq)^-1 W_qp``, solved for the rows asked for.
 
     Its rows are not negative and sum to one, so each unknown row is a convex mix of known rows.
@@ -164,7 +177,7 @@ class CondensedMix(PropagatedMix):
         return self.spread(values), None
 
 
-class FixedMix:
+class FixedMix(Mix):
     """A mix whose coefficients are there already, one row for each unknown row.
 
     Examples

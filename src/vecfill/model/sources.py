@@ -84,6 +84,11 @@ class SourcesSpace(Space):
         return np.column_stack([each.is_present for each in self.members])
 
     @property
+    def is_joint(self) -> bool:
+        """Whether its rows are those of several sources."""
+        return True
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the sources."""
         return tuple(each.name for each in self.members)

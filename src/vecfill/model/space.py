@@ -160,6 +160,11 @@ class Space:
         """The preparations that this space admits: without vectors, nothing can be prepared."""
         return tuple(PREPARATIONS) if self.has_vectors else ("as_given",)
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether its rows are those of several sources."""
+        return False
+
     def degree(self, min_degree: int) -> int:
         """Return the least degree that the number of rows admits."""
         return min(min_degree, max(1, self.n_rows - 1))

@@ -8,7 +8,7 @@ estimate points. All of it is a linear mix of known vectors, so shares stay exac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -22,11 +22,13 @@ from vecfill.machine.lengths import row_lengths
 from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
+from vecfill.model.kernels import Kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.base import TOL, Hiding
-from vecfill.model.space import Space
+from vecfill.model.space import Space, WeightsKey
+from vecfill.model.wanted import ALL, Wanted
 from vecfill.wording import percent
 
 ATTENTION = 0.35
@@ -86,6 +88,10 @@ class Stack(Predictor):
         parts = [f"{each.in_words()} ({percent(weight / total)})" for weight, each in ranked]
         return f"a blend of {'; '.join(parts)}"
 
+    def in_short(self) -> str:
+        """Return the method in half a line."""
+        return f"by a blend of {len(self.members)} methods"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         return {
@@ -105,17 +111,49 @@ class Stack(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> Prediction:
         """Return the weighted sum for every row that is wanted, after attention."""
 
         def predicted(each: Predictor) -> Prediction:
-            return each.predict(space, given, places=places, tol=tol)
+            return each.predict(space, given.for_members, wanted, tol=tol)
 
-        found = parallel_map(predicted, self.members, n_jobs=space.n_threads)
-        return self._put_together(found, given, places)
+        predictions = parallel_map(predicted, self.members, n_jobs=space.n_threads)
+        return self._put_together(predictions, given)
+
+    def settled(self, space: Space, given: KnownRows) -> Stack:
+        """Return the stack with everything chosen that its members would choose."""
+        return replace(self, members=tuple(each.settled(space, given) for each in self.members))
+
+    def kept(
+        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+    ) -> dict[str, Any]:
+        """Return what the members keep, by number."""
+        return {
+            str(number): member.kept(space, given.for_members, carried)
+            for number, member in enumerate(self.members)
+        }
+
+    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:
+        """Give back to the known rows what the members kept."""
+        for number, member in enumerate(self.members):
+            member.restore(space, given.for_members, kept[str(number)])
+
+    @property
+    def preparations(self) -> tuple[str, ...]:
+        """The preparations that the members need."""
+        return tuple(dict.fromkeys(name for each in self.members for name in each.preparations))
+
+    @property
+    def weights_keys(self) -> tuple[WeightsKey, ...]:
+        """The weights that the members need."""
+        return tuple(dict.fromkeys(key for each in self.members for key in each.weights_keys))
+
+    def kernels(self, space: Space) -> tuple[Kernel, ...]:
+        """Return the kernels that the members need."""
+        return tuple(kernel for each in self.members for kernel in each.kernels(space))
 
     @classmethod
     def predict_folds(
@@ -131,21 +169,19 @@ class Stack(Predictor):
         ]
         return [
             [
-                stack._put_together([found[number] for found in members], *fold)
+                stack._put_together([found[number] for found in members], fold[0])
                 for stack, members in zip(predictors, by_stack, strict=True)
             ]
             for number, fold in enumerate(folds)
         ]
 
     @one_blas_thread()
-    def _put_together(
-        self, found: Sequence[Prediction], given: KnownRows, places: np.ndarray | None
-    ) -> Prediction:
+    def _put_together(self, found: Sequence[Prediction], given: KnownRows) -> Prediction:
         """Return the weighted sum of what the members found, after attention."""
         known = given.known.astype(np.float64)
         centre = known.mean(axis=0)
         _refuse_trends(found)
-        estimates = np.repeat(centre[None], given.wanted(places).size, axis=0)
+        estimates = np.repeat(centre[None], len(found[0].vectors), axis=0)
         for weight, each in zip(self.weights, found, strict=True):
             estimates += weight * (each.vectors - centre)
         attention = self.attention if given.n_dims >= FEWEST_DIMS else 0.0
@@ -217,7 +253,7 @@ class Attention:
         return drawn
 
 
-class StackMix:
+class StackMix(Mix):
     """The shares of a stack: those of its members, and those of attention."""
 
     def __init__(self, mixes: Sequence[Mix], weights: Sequence[float], near: Attention) -> None:
@@ -241,11 +277,20 @@ class StackMix:
     @one_blas_thread()
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every wanted row."""
+        return self._summed(values, [each.spread(values, tol=tol) for each in self.mixes])
+
+    @one_blas_thread()
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
+        """Return the same of what known rows carry for signals."""
+        return self._summed(values(), [each.carried(values, tol=tol) for each in self.mixes])
+
+    def _summed(self, values: np.ndarray, spread: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the weighted sum of what the members give, drawn as the vectors are."""
         mean = values.mean(axis=0, dtype=np.float64)
-        found = np.repeat(mean[None], len(self.near.steps), axis=0)
-        for weight, each in zip(self.weights, self.mixes, strict=True):
-            found += weight * (each.spread(values, tol=tol) - mean)
-        return self.near.drawn(found, values)
+        sums = np.repeat(mean[None], len(self.near.steps), axis=0)
+        for weight, values_of_one in zip(self.weights, spread, strict=True):
+            sums += weight * (values_of_one - mean)
+        return self.near.drawn(sums, values)
 
     def misfit(self) -> np.ndarray:
         """Return how badly the domain row was explained, as a mean over the members."""

@@ -12,10 +12,8 @@ from scipy.sparse import csr_array, vstack
 
 from vecfill.errors import InputError
 from vecfill.model.fitted_preparation import FittedPreparation
-from vecfill.model.kernels import Kernel
-from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
+from vecfill.model.predictors import Predictor
 from vecfill.model.space import Rows, Space, WeightsKey
-from vecfill.model.stack import Stack
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,7 @@ def space_parts(space: Space, predictor: Predictor | None) -> dict[str, Any]:
 
     Examples
     --------
+    >>> from vecfill.model.predictors import LatentSemantic
     >>> space = Space(np.array([[0.0], [1.0], [4.0]]))
     >>> list(space_parts(space, LatentSemantic(min_degree=2)))
     ['size', 'rows as_given', 'preparing as_given', 'weights as_given|2|0.0|simplex|0.1']
@@ -93,27 +92,19 @@ def space_parts(space: Space, predictor: Predictor | None) -> dict[str, Any]:
         space.n_rows, n_features, space.has_vectors, space.min_degrees, space.neighbors
     )
     parts: dict[str, Any] = {"size": size}
-    for each in _members(predictor):
-        preparation = getattr(each, "preparation", "as_given")
+    if predictor is None:
+        return parts
+    for preparation in predictor.preparations:
         parts[f"rows {preparation}"] = space.prepared(preparation)
         if space.has_vectors:
             parts[f"preparing {preparation}"] = space.preparing(preparation)
-        if isinstance(each, LatentSemantic):
-            parts[f"weights {_text(each.weights_key)}"] = space.weights(each.weights_key)
-        if isinstance(each, KernelRidge):
-            kernel = Kernel(space, preparation, each.kernel)
-            if space.has_vectors and isinstance(space.prepared(preparation), np.ndarray):
-                parts[f"kernel centre {preparation}"] = kernel.centre()
-            parts[f"kernel unit {preparation}"] = kernel.unit()
+    for key in predictor.weights_keys:
+        parts[f"weights {_text(key)}"] = space.weights(key)
+    for kernel in predictor.kernels(space):
+        if space.has_vectors and isinstance(space.prepared(kernel.preparation), np.ndarray):
+            parts[f"kernel centre {kernel.preparation}"] = kernel.centre()
+        parts[f"kernel unit {kernel.preparation}"] = kernel.unit()
     return parts
-
-
-def _members(predictor: Predictor | None) -> list[Predictor]:
-    if predictor is None:
-        return []
-    if isinstance(predictor, Stack):
-        return [each for member in predictor.members for each in _members(member)]
-    return [predictor]
 
 
 def extended(space: Space, new_rows: Any, predictor: Predictor) -> StoredSpace:
@@ -128,17 +119,16 @@ def extended(space: Space, new_rows: Any, predictor: Predictor) -> StoredSpace:
         )
     parts = space_parts(space, predictor)
     n_new, n_rows = new_rows.shape[0], space.n_rows
-    for each in _members(predictor):
-        preparation = getattr(each, "preparation", "as_given")
+    for preparation in predictor.preparations:
         prepared = space.prepared_new(preparation, new_rows)
         parts[f"rows {preparation}"] = _stacked(space.prepared(preparation), prepared)
-        if isinstance(each, LatentSemantic):
-            key = each.weights_key
-            mixes, _ = space.mixes_of_new(prepared, key, weight_floor=key.weight_floor)
-            more = csr_array((mixes.data, mixes.indices, mixes.indptr), (n_new, n_rows + n_new))
-            old = space.weights(key)
-            wide = csr_array((old.data, old.indices, old.indptr), (n_rows, n_rows + n_new))
-            parts[f"weights {_text(key)}"] = csr_array(vstack([wide, more]))
+    for key in predictor.weights_keys:
+        prepared = space.prepared_new(key.preparation, new_rows)
+        mixes, _ = space.mixes_of_new(prepared, key, weight_floor=key.weight_floor)
+        more = csr_array((mixes.data, mixes.indices, mixes.indptr), (n_new, n_rows + n_new))
+        old = space.weights(key)
+        wide = csr_array((old.data, old.indices, old.indptr), (n_rows, n_rows + n_new))
+        parts[f"weights {_text(key)}"] = csr_array(vstack([wide, more]))
     size: SpaceSize = parts["size"]
     parts["size"] = SpaceSize(
         n_rows + n_new, size.n_features, True, size.min_degrees, size.neighbors

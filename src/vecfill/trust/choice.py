@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
@@ -35,6 +36,9 @@ from vecfill.trust.race import are_alike, kernel_ridges, raced
 from vecfill.trust.scores import RowScores, joined
 from vecfill.trust.trials import Trials, standing
 from vecfill.wording import count
+
+if TYPE_CHECKING:
+    from vecfill.trust.fusion import SourceReport
 
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank predictors nor show a signal."""
@@ -78,6 +82,8 @@ class Choice:
     """How likely chance alone would come so near to the hidden vectors."""
     stretch: float = 1.0
     """What makes the steps from the mean so long that hidden rows are as spread as the truth."""
+    sources: tuple[SourceReport, ...] = ()
+    """How several sources were weighed; empty if there was one table."""
 
     @property
     def has_signal(self) -> bool:

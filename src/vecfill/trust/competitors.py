@@ -11,8 +11,8 @@ from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.decision import Decision
-from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.hidden import HIDDEN_TOL
 from vecfill.trust.rivals import RIVALS, Rival
 
@@ -56,7 +56,7 @@ class Competitors:
     def _add(self, name: str, predictor: Predictor, space: Space, given: KnownRows) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
-            predictor.predict(space, given, places=places, tol=HIDDEN_TOL).vectors
+            predictor.predict(space, given, Unknown(places), tol=HIDDEN_TOL).vectors
         )
 
     def _add_sources(
@@ -68,7 +68,7 @@ class Competitors:
         goal: str,
         seed: int,
     ) -> None:
-        assert isinstance(decision.choice, FusedChoice)
+        assert decision.choice is not None
         reports = decision.choice.sources
         space = space.of_variants([report.variant for report in reports])
         self._add("paper", Fused.of_one(space, 0, PAPER), space, given)

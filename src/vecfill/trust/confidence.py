@@ -256,20 +256,26 @@ def put_together(parts: Sequence[tuple[np.ndarray, Confidence | None]]) -> Confi
     if len(learnt) < len(parts):
         return None
 
+    first = learnt[0][1]
+
     def placed(name: str) -> np.ndarray:
         values = np.empty(learnt[0][0].size)
         for rows, part in learnt:
             values[rows] = getattr(part, name)
         return values
 
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(part, name) for _, part in learnt])
+
     return Confidence(
-        *(placed(name) for name in ("values", "lower_bound", "plain_lower_bound")),
-        learnt[0][1].level,
-        *(
-            np.concatenate([getattr(part, name) for _, part in learnt])
-            for name in ("expected", "actual", "is_covered")
-        ),
-        learnt[0][1].proof,
+        placed("values"),
+        placed("lower_bound"),
+        placed("plain_lower_bound"),
+        first.level,
+        joined("expected"),
+        joined("actual"),
+        joined("is_covered"),
+        first.proof,
     )
 
 

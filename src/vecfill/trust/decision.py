@@ -24,9 +24,10 @@ from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stretch import Stretch, stretch_of
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
-from vecfill.trust.fusion import FusedChoice, choose_sources, weighed
+from vecfill.trust.fusion import choose_sources, weighed
 from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows
 
 BLOCK = 1 / 3
@@ -155,8 +156,7 @@ def decide(
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
-    is_fused = isinstance(space, SourcesSpace) and isinstance(decision.choice, FusedChoice)
-    if is_rare and is_most and is_fused:
+    if is_rare and is_most and isinstance(space, SourcesSpace) and decision.choice is not None:
         # What a source is worth for rare rows, rare rows must say.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
@@ -267,7 +267,7 @@ def _shifts(
 ) -> np.ndarray:
     """Return how much rarer rows are imputed to be than the seen ones are, for each column."""
     given = KnownRows(columns, is_seen)
-    found = predictor.predict(space, given, places=places, tol=1e-4).vectors
+    found = predictor.predict(space, given, Unknown(places), tol=1e-4).vectors
     return found.mean(axis=0) - given.known.mean(axis=0)
 
 
@@ -368,7 +368,7 @@ class _Trial:
 
     def plain(self) -> RowScores:
         """Return the scores without an offset."""
-        found = self.predictor.predict(self.space, self.given, places=self.block.places, tol=1e-4)
+        found = self.predictor.predict(self.space, self.given, Unknown(self.block.places), tol=1e-4)
         return self.judge.scored(found.vectors, self.block.truth)
 
     def scored(self, rule: OffsetRule) -> RowScores:
@@ -391,7 +391,7 @@ class _Trial:
         rest = KnownRows(without(self.vectors, self.block.is_seen, offsets), self.block.is_seen)
         centre = rest.known.mean(axis=0)
         if rule.degree not in self._steps:
-            found = self.predictor.predict(self.space, rest, places=self.block.places, tol=1e-4)
+            found = self.predictor.predict(self.space, rest, Unknown(self.block.places), tol=1e-4)
             self._steps[rule.degree] = found.vectors - centre
         return centre + offsets.unknown[self.block.places], self._steps[rule.degree]
 

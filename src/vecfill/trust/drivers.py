@@ -14,7 +14,6 @@ import numpy as np
 
 from vecfill.method.scaling import well_scaled
 from vecfill.model.fitted import Model
-from vecfill.model.predictors import LatentSemantic
 
 MOST_ROWS = 4000
 """Known rows from which the trend's slopes are read back; more would give the same ones."""
@@ -58,6 +57,7 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
     Examples
     --------
     >>> from vecfill.model.fitted import fit
+    >>> from vecfill.model.predictors import LatentSemantic
     >>> from vecfill.model.space import Space
     >>> domain = np.array([[-1.0, 2], [0, 1], [1, 1], [2, 2], [3, 1]])
     >>> embedding = np.array([[-1.0], [0], [1], [2], [np.nan]])
@@ -67,10 +67,10 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
     >>> {name: round(part, 2) for name, part in found.largest(0).items()}
     {'size': 1.0}
     """
-    trend, predictor = model.composition.trend, model.predictor
-    if trend is None or not isinstance(predictor, LatentSemantic):
+    trend, keys = model.composition.trend, model.predictor.weights_keys
+    if trend is None or not keys:
         return None
-    coordinates = model.space.coordinates(predictor.preparation)
+    coordinates = model.space.coordinates(keys[0].preparation)
     if coordinates.shape[1] != len(columns):
         return None
     known = np.flatnonzero(model.is_known)

@@ -21,6 +21,7 @@ from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import CHANCE, permutation_p_value
 from vecfill.trust.competitors import Competitors
 from vecfill.trust.decision import Decision, decide, has_own, without
@@ -317,7 +318,7 @@ def _auto(
     if decision.rule is not None and own is not None:
         offsets = decision.rule.offsets(own.values, given, own.spared)
         rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    prediction = decision.predictor.predict(space, rest, places=fold.places, tol=HIDDEN_TOL)
+    prediction = decision.predictor.predict(space, rest, Unknown(fold.places), tol=HIDDEN_TOL)
     if offsets is not None:
         offsets = offsets.completed(prediction.composition.mix, fold.places)
     found, centre = prediction.vectors, rest.known.mean(axis=0)

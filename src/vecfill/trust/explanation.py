@@ -7,9 +7,10 @@ part is told apart.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.model.fitted import Model
-from vecfill.model.predictors.fused import FusedComposition
+from vecfill.model.prediction import Composition
 from vecfill.trust.drivers import trend_drivers
 from vecfill.wording import percent
 
@@ -137,16 +138,29 @@ def explained(
     """Return the same for the unknown row at a place; `known` gives names of known rows."""
     if n < 1:
         raise InputError(f"n={n}, but at least one known entity is shown. Use n=1 or more.")
-    shares = model.shares([place])[0]
-    order = largest_shares(shares, n)
-    names = tuple(known[int(row)] for row in order)
-    trend, offset = model.trend_shares()[place], model.offset_shares()[place]
-    sources = {}
-    if isinstance(model.composition, FusedComposition):
-        sources = model.composition.source_shares(place)
+    offset, trend = (float(shares[place]) for shares in model.ways())
     found = trend_drivers(model, columns) if trend > 0 else None
     drivers = {} if found is None else found.largest(place)
-    return Explanation(word, names, shares[order], float(trend), float(offset), sources, drivers)
+    return composed_of(word, place, model.composition, (offset, trend), known, n=n, drivers=drivers)
+
+
+def composed_of(
+    word: str,
+    place: int,
+    composition: Composition,
+    ways: tuple[float, float],
+    known: Sequence[str] | KnownNames,
+    *,
+    n: int,
+    drivers: Mapping[str, float] = MappingProxyType({}),
+) -> Explanation:
+    """Return the same for a row of any composition; `ways` are the shares of offset and trend."""
+    shares = composition.mix.shares(np.array([place]))[0]
+    order = largest_shares(shares, n)
+    names = tuple(known[int(row)] for row in order)
+    offset, trend = ways
+    sources = composition.source_shares(place)
+    return Explanation(word, names, shares[order], trend, offset, sources, dict(drivers))
 
 
 def largest_shares(shares: np.ndarray, n: int) -> np.ndarray:

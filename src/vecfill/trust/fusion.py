@@ -33,13 +33,6 @@ from vecfill.trust.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
 N_FOLDS = 5
-CLEAR = 2.0
-"""Standard errors beyond which a difference counts."""
-
-FOCUSES = (0.35, 0.5, 0.7)
-"""What weights beside the leading source are tried to be multiplied by, the least first. On cities,
-all measures are level from .35 to 1, and with .5 a city lies nearer to its neighbors on the map."""
-
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would change no weight."""
 
@@ -113,13 +106,6 @@ class SourceReports(tuple[SourceReport, ...]):
         return html_table(head, rows)
 
 
-@dataclass(frozen=True)
-class FusedChoice(Choice):
-    """How several sources were weighed."""
-
-    sources: tuple[SourceReport, ...] = ()
-
-
 def choose_sources(
     space: SourcesSpace,
     embedding: EmbeddingVectors,
@@ -130,7 +116,7 @@ def choose_sources(
     candidates: str = "all",
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> FusedChoice:
+) -> Choice:
     """Return the sources that help, how each predicts, and their weights.
 
     Examples
@@ -203,7 +189,7 @@ def weighed(
     folds: Sequence[Fold],
     goal: str,
     words: np.ndarray | None = None,
-) -> FusedChoice:
+) -> Choice:
     """Return which of the sources help the hidden rows of some folds, and with what weights.
 
     If none carries a signal, all are weighed, for users who force an answer.
@@ -220,7 +206,6 @@ def weighed(
     fewer = FewerDims.of(embedding, is_known)
     unseen = out_of_fold(space, predictors, embedding, is_known, folds, fewer, words)
     kept = _kept(unseen, useful, space.presence[~is_known], goal)
-    unseen = _focused(unseen, kept, goal)
     predictor = _fused(space, predictors, kept, unseen)
     weights = predictor.weights_of(space.presence)
     presence = space.presence[~is_known][:, kept]
@@ -238,7 +223,7 @@ def weighed(
     if has_signal:
         p_value = permutation_p_value(unit(unseen.fused(kept)), unit(unseen.truth))
     tried = [report for report in reports if report.predictor is not None]
-    return FusedChoice(
+    return Choice(
         predictor,
         tuple(report.predictor for report in tried if report.predictor is not None),
         tuple(report.score for report in tried),
@@ -275,32 +260,14 @@ def _kept(unseen: OutOfFold, useful: Sequence[int], presence: np.ndarray, goal: 
         fewer = [each for each in fewer if presence[:, each].any(axis=1).sum() == n_described]
         if not fewer:
             break
-        totals = total_score([unseen.like_unknown(each) for each in (kept, *fewer)], goal)
-        best = int(np.argmax(totals[1:]))
-        if totals[1 + best] < totals[0]:
+        rows = total_rows([unseen.like_unknown(each) for each in (kept, *fewer)], goal)
+        best = int(np.argmax(rows[1:].mean(axis=1)))
+        lost = rows[0] - rows[1 + best]
+        # A gain within noise is no gain.
+        if lost.mean() > lost.std() / np.sqrt(lost.size):
             break
         kept = fewer[best]
     return kept
-
-
-def _focused(unseen: OutOfFold, kept: Sequence[int], goal: str) -> OutOfFold:
-    """Return the hidden rows with lower weights beside the leading source, if it costs nothing.
-
-    Least squares bring vectors near to the truth by adding up what sources have in common, which
-    blurs what the best of them tells apart. So of weights that are level within noise, those are
-    taken that leave most to the leading source.
-    """
-    judged = [place for place in kept if not unseen.is_guess[place]]
-    if goal == "cosine" or not judged or len(kept) < 2:
-        return unseen
-    alone = [unseen.like_unknown([place]) for place in judged]
-    lead = judged[int(np.argmax(total_score(alone, goal)))]
-    tried = [*(replace(unseen, lead=lead, focus=focus) for focus in FOCUSES), unseen]
-    rows = total_rows([each.like_unknown(kept) for each in tried], goal)
-    best = int(np.argmax(rows.mean(axis=1)))
-    behind = rows[best] - rows
-    is_level = behind.mean(axis=1) <= CLEAR * behind.std(axis=1) / np.sqrt(rows.shape[1])
-    return tried[int(np.argmax(is_level))]
 
 
 def _fused(

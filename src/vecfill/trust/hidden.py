@@ -13,6 +13,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.decision import hidden_offsets, without
 from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import RowScores, joined, score_rows
@@ -129,7 +130,7 @@ def hide_and_impute(
         if offsets is not None:
             start = start + offsets.unknown[fold.places]
         vectors, truth = start + steps, known[fold.truth].astype(np.float64)
-        seen.append(signals(rest, found, fold.places))
+        seen.append(signals(rest, found, Unknown(fold.places)))
         scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
         net.append(cosines(steps, truth - start))
         imputed.append(vectors)

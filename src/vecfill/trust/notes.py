@@ -8,7 +8,6 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choice import Choice
 from vecfill.trust.decision import Decision
-from vecfill.trust.fusion import FusedChoice
 from vecfill.trust.proof import Proof
 from vecfill.trust.sanity import Sanity
 from vecfill.wording import count, percent
@@ -29,7 +28,7 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
             f"{percent(before['hits_at_10'])} were found among the ten nearest without the offset, "
             f"{percent(after['hits_at_10'])} with it."
         )
-    if isinstance(decision.choice, FusedChoice):
+    if decision.choice is not None:
         dropped = [each for each in decision.choice.sources if not each.is_kept]
         said += [f"Source {each.name!r} was dropped: {each.why}." for each in dropped]
     said += [f"{each}." for each in proof.strata if each.n_unknown and not each.is_proved]

@@ -28,6 +28,7 @@ from vecfill.model.predictors import (
     Sparsemax,
 )
 from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
 from vecfill.trust.folds import hidden_folds
 from vecfill.trust.race import kernel_ridges, raced
 from vecfill.trust.scores import RowScores, joined, score_rows, total_score
@@ -76,7 +77,7 @@ class Rival:
         self, space: Space, given: KnownRows, places: np.ndarray, predictor: Predictor
     ) -> np.ndarray:
         """Return the vectors of some unknown rows as its predictor imputes them."""
-        return predictor.predict(self.space or space, given, places=places).vectors
+        return predictor.predict(self.space or space, given, Unknown(places)).vectors
 
     def fits(self, space: Space) -> bool:
         """Tell whether it can be used on a space."""
@@ -134,7 +135,7 @@ class _Trial:
         if predictor not in self._scores:
             parts = []
             for fold, given in zip(self.folds, self.given, strict=True):
-                vectors = predictor.predict(self.space, given, places=fold.places).vectors
+                vectors = predictor.predict(self.space, given, Unknown(fold.places)).vectors
                 centre = given.known.mean(axis=0)
                 parts.append(score_rows(vectors, fold.truth, self.known, centre))
             self._scores[predictor] = joined(parts)

@@ -1,4 +1,4 @@
-"""What a person sees who looks at imputed vectors: are they told apart, and what is near them."""
+"""What a person sees who looks at imputed vectors: are they told apart, and what is near them.
 
 A mean score cannot show that all vectors are nearly one vector. Three looks can: how alike they
 are (*spread*), how many of them share their nearest word in the whole file (*hubs*), and a few
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.wording import percent
 from vecfill.embedding import Embedding, printable
 from vecfill.inputs.vocabulary import frequent_and_even
 from vecfill.method.engine import row_blocks
@@ -21,6 +20,7 @@ from vecfill.model.directions import unit
 from vecfill.model.fitted import Model
 from vecfill.model.stretch import spread
 from vecfill.trust.proof import Proof
+from vecfill.wording import percent
 
 N_EXAMPLES = 5
 N_NEAREST = 5

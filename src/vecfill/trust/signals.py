@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
+from vecfill.errors import InputError
 from vecfill.machine.lengths import row_lengths
 from vecfill.method.engine import row_blocks
-from vecfill.method.trend import Trend
 from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, FixedMix, Prediction
-from vecfill.model.serving.base import Served
+from vecfill.model.prediction import Prediction
+from vecfill.model.wanted import ALL, Wanted
 
 N_PROBES = 32
 """Random signs whose spread tells how many contributors a row has."""
@@ -27,27 +28,42 @@ ROWS_PER_BLOCK = 4096
 SPREAD_TOL = 1e-6
 
 
+class Mixed(Protocol):
+    """What a mix tells about each row."""
+
+    def misfit(self) -> np.ndarray:
+        """Return how badly its neighbors explain each row in the domain."""
+        ...
+
+    def straight(self) -> np.ndarray:
+        """Return how much of each row's weight rests on known rows directly."""
+        ...
+
+    def tightness(self) -> np.ndarray:
+        """Return the largest weight of each row."""
+        ...
+
+
 @dataclass(frozen=True)
 class Seen:
-    """What the signals are computed from."""
+    """What the signals are computed from: for rows of the fit, later ones, and datasets."""
 
-    given: KnownRows
-    rows: np.ndarray
-    """Numbers of the rows that were imputed."""
     vectors: np.ndarray
     """(n_imputed, n_dims) as predicted."""
-    composition: Composition
     centre: np.ndarray
     """Mean of the known vectors."""
+    mix: Mixed
+    trend: Callable[[slice], np.ndarray] | None
+    """Gives the trend's vectors for some of the rows, if there is one."""
     directions: np.ndarray
-    """(n_imputed, at most n_dims) the mix of the known rows' directions from the centre."""
+    """(n_imputed,) squared length of the mix of the known rows' directions from the centre."""
     probes: np.ndarray
-    """(n_imputed, n_probes) the mix of random signs."""
+    """(n_imputed,) squared length of the mix of `N_PROBES` random signs."""
 
 
 def agreement(seen: Seen) -> np.ndarray:
     """Return how far the contributors point in one direction, from 0 to 1."""
-    return np.linalg.norm(seen.directions, axis=1)
+    return np.sqrt(seen.directions)
 
 
 def concentration(seen: Seen) -> np.ndarray:
@@ -55,7 +71,7 @@ def concentration(seen: Seen) -> np.ndarray:
 
     The propagated signs of one row have variance sum(share²), whatever the shares are.
     """
-    return np.log(np.maximum((seen.probes**2).mean(axis=1), 1e-12))
+    return np.log(np.maximum(seen.probes / N_PROBES, 1e-12))
 
 
 def length(seen: Seen) -> np.ndarray:
@@ -65,10 +81,7 @@ def length(seen: Seen) -> np.ndarray:
 
 def trend_length(seen: Seen) -> np.ndarray:
     """Return how far the trend alone lies from the mean of the known vectors."""
-    trend = seen.composition.trend
-    if trend is None:
-        return np.zeros(len(seen.vectors))
-    return _apart(seen, lambda part: trend.at(seen.rows[part]))
+    return np.zeros(len(seen.vectors)) if seen.trend is None else _apart(seen, seen.trend)
 
 
 def _apart(seen: Seen, vectors: Callable[[slice], np.ndarray]) -> np.ndarray:
@@ -84,43 +97,76 @@ SIGNALS: Mapping[str, Callable[[Seen], np.ndarray]] = MappingProxyType(
         "agreement": agreement,
         "concentration": concentration,
         "length": length,
-        "misfit": lambda seen: seen.composition.mix.misfit(),
-        "straight": lambda seen: seen.composition.mix.straight(),
+        "misfit": lambda seen: seen.mix.misfit(),
+        "straight": lambda seen: seen.mix.straight(),
         "trend_length": trend_length,
-        "tightness": lambda seen: seen.composition.mix.tightness(),
+        "tightness": lambda seen: seen.mix.tightness(),
     }
 )
 """Every signal by name; the order is that of the columns."""
 
 
 def signals(
-    given: KnownRows, prediction: Prediction, places: np.ndarray | None = None
+    given: KnownRows,
+    prediction: Prediction,
+    wanted: Wanted = ALL,
+    *,
+    names: Collection[str] | None = None,
+    mixed: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return every signal of each imputed row, (n_imputed, n_signals).
+    """Return the signals of the rows that were asked for, (n_wanted, n_signals).
 
-    `places` are those that the prediction was asked for, among the unknown rows; by default all.
+    `names` are those of the signals, by default all. `mixed` is the mix of what `mixed_values`
+    gives, and `centre` the rest of it, if a caller has both already.
 
     Examples
     --------
     >>> from vecfill.model.predictors import LatentSemantic
     >>> from vecfill.model.space import Space
     >>> given = KnownRows(np.array([[0.0], [np.nan], [2.0]]), np.array([True, False, True]))
-    >>> found = LatentSemantic(min_degree=2).predict(Space(np.arange(3.0)[:, None]), given)
-    >>> signals(given, found).shape == (1, len(SIGNALS))
+    >>> prediction = LatentSemantic(min_degree=2).predict(Space(np.arange(3.0)[:, None]), given)
+    >>> signals(given, prediction).shape == (1, len(SIGNALS))
     True
     """
-    values, centre = mixed_values(given)
-    spread = prediction.composition.mix.spread(values, tol=SPREAD_TOL)
-    seen = Seen(
-        given,
-        given.wanted(places),
+    seen = seen_of(given, prediction, wanted, mixed=mixed, centre=centre)
+    return signals_of(seen, names)
+
+
+def seen_of(
+    given: KnownRows,
+    prediction: Prediction,
+    wanted: Wanted = ALL,
+    *,
+    mixed: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+) -> Seen:
+    """Return what the signals of a prediction are computed from."""
+    mix, trend = prediction.composition.mix, prediction.composition.trend
+    if mixed is None or centre is None:
+        values, centre = mixed_values(given)
+        mixed = mix.carried(lambda: values, tol=SPREAD_TOL)
+    squares, numbers = mixed**2, wanted.numbers(given)
+    return Seen(
         prediction.vectors,
-        prediction.composition,
         centre,
-        spread[:, :-N_PROBES],
-        spread[:, -N_PROBES:],
+        mix,
+        None if trend is None else lambda part: trend.at(numbers[part]),
+        squares[:, :-N_PROBES].sum(axis=1),
+        squares[:, -N_PROBES:].sum(axis=1),
     )
-    return told(seen)
+
+
+def signals_of(seen: Seen, names: Collection[str] | None = None) -> np.ndarray:
+    """Return the signals of these names of the rows that are seen, (n_rows, n_signals)."""
+    names = SIGNALS if names is None else names
+    missing = [name for name in names if name not in SIGNALS]
+    if missing:
+        raise InputError(
+            f"confidence was learnt from the signal {missing[0]!r}, which is not there. Use the "
+            "vecfill that has it, or impute again."
+        )
+    return np.column_stack([SIGNALS[name](seen) for name in names])
 
 
 def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
@@ -143,46 +189,3 @@ def mixed_values(given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
     if directions.shape[1] > N_DIRECTIONS:
         directions = directions @ leading_axes(directions, N_DIRECTIONS)
     return np.hstack([directions, probes]), centre
-
-
-def signals_of_served(served: Served, centre: np.ndarray) -> np.ndarray:
-    """Return every signal of rows that came after the fit, (n_new, n_signals)."""
-    n_dims = centre.size
-    vectors, carried = served.values[:, :n_dims], served.values[:, n_dims:]
-    trend = None
-    if served.trend is not None:
-        trend = Trend(served.trend.__getitem__, np.empty((0, n_dims)), np.nan)
-    mix = _ServedMix(served)
-    given = KnownRows(vectors, np.zeros(len(vectors), np.bool_))
-    seen = Seen(
-        given,
-        given.unknown,
-        vectors,
-        Composition(mix, trend),
-        centre,
-        carried[:, :-N_PROBES],
-        carried[:, -N_PROBES:],
-    )
-    return told(seen)
-
-
-class _ServedMix(FixedMix):
-    """What a server tells about new rows, as a mix tells it."""
-
-    def __init__(self, served: Served) -> None:
-        super().__init__(served.values)
-        self.served = served
-
-    def misfit(self) -> np.ndarray:
-        return self.served.misfit
-
-    def straight(self) -> np.ndarray:
-        return self.served.straight
-
-    def tightness(self) -> np.ndarray:
-        return self.served.tightness
-
-
-def told(seen: Seen) -> np.ndarray:
-    """Return every signal of the rows that are seen, (n_rows, n_signals)."""
-    return np.column_stack([signal(seen) for signal in SIGNALS.values()])

@@ -19,6 +19,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Pattern
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.stretch import stretch_of
+from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import Fold, dealt_out
 from vecfill.trust.scores import Judge, RowScores
@@ -31,10 +32,11 @@ MOST_RAISED = 5.0
 """How much more often than once a hidden row of a rare kind may count. On cities, 64 names of
 several words stand for 60 % of the unknown: uncapped, their chance decides for all."""
 
-PRIOR_ROWS = 300
+PRIOR_ROWS = 1000
 """Rows that those of other kinds count as beside the rows of a pattern. On cities, the 63 known
-names of several words alone would divide the weight of the table by three; with 100 to 400 rows
-from the others, ranks of those names are the same."""
+names of several words alone would divide the weight of the table by three; ranks of those names are
+the same with any number from 100 on, and known ones (with hyphens) are not quite like unknown ones.
+"""
 
 GUESS_ROWS = 100
 """Rows' worth of belief that a guess counts as it is."""
@@ -70,10 +72,6 @@ class OutOfFold:
     """(n_sources,) whose rows are guesses that were learnt on other words."""
     words: np.ndarray | None = None
     """Other words of the file, from the same mean, among which the truth is ranked as well."""
-    lead: int | None = None
-    """The source that tells rows apart best, if the others are to count less beside it."""
-    focus: float = 1.0
-    """By what the weights of the sources beside it are multiplied, those of guesses not."""
 
     def weights(self, pattern: Pattern, kept: Sequence[int], rows: np.ndarray) -> np.ndarray:
         """Return non-negative weights of all sources for a pattern, learnt on some hidden rows.
@@ -96,9 +94,6 @@ class OutOfFold:
         for place in kept:
             if pattern[place] and place not in used and self.is_guess[place]:
                 weights[place] = 1.0
-        if self.lead is not None and weights[self.lead] > 0:
-            is_beside = ~self.is_guess & (np.arange(len(weights)) != self.lead)
-            weights[is_beside] *= self.focus
         return weights
 
     def _lesson(
@@ -289,6 +284,6 @@ def _of_fold(
         steps = member.space.prepared("as_given")[own.wanted(places[places >= 0])]
         found[places >= 0] = fewer.along(steps)
     elif (places >= 0).any() and own.n_known:
-        asked = predictor.predict(member.space, own, places=places[places >= 0], tol=CHOICE_TOL)
+        asked = predictor.predict(member.space, own, Unknown(places[places >= 0]), tol=CHOICE_TOL)
         found[places >= 0] = asked.vectors - own.known.mean(axis=0)
     return found

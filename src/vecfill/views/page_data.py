@@ -17,9 +17,6 @@ from vecfill.inputs.match_report import MatchReport
 from vecfill.io.provenance import provenance
 from vecfill.method.scaling import well_scaled
 from vecfill.model.directions import unit
-from vecfill.model.predictors.base import Predictor
-from vecfill.model.predictors.fused import Fused, FusedComposition
-from vecfill.model.stack import Stack
 from vecfill.result import Result
 from vecfill.trust.drivers import trend_drivers
 from vecfill.trust.evaluation import Evaluation
@@ -79,7 +76,7 @@ def page_data(
         ),
         "setting": result.predictor.to_dict(),
         "setting_text": result.predictor.in_words(),
-        "setting_short": _in_short(result.predictor),
+        "setting_short": printable(result.predictor.in_short()),
         "setting_exact": str(result.predictor),
         "residual": float(result.model.composition.relative_residual),
         "means": None if result.heldout is None else result.heldout.means(),
@@ -106,20 +103,6 @@ def page_data(
         "notes": [printable(note) for note in result.notes[:MOST_NOTES]],
         "how": how_made(provenance(version("vecfill")) if manifest is None else manifest),
     }
-
-
-def _in_short(predictor: Predictor) -> str:
-    """Return the method in half a line; the page tells the rest where it lists how it was made."""
-    if isinstance(predictor, Fused):
-        members = zip(predictor.sources, predictor.members, strict=True)
-        kept = {printable(name): each for name, each in members if each}
-        if len(kept) == 1:
-            return _in_short(*kept.values())
-        if kept:
-            return f"by {len(kept)} sources: {', '.join(kept)}"
-    if isinstance(predictor, Stack):
-        return f"by a blend of {len(predictor.members)} methods"
-    return f"by {predictor.in_words()}"
 
 
 def _by_confidence(result: Result) -> np.ndarray:
@@ -196,8 +179,8 @@ def _contributors(result: Result, places: np.ndarray) -> dict[str, Any]:
             contributors.append(listed.tolist())
             shares.append(parts)
     found = {"contributors": contributors, "shares": shares}
-    composition = result.model.composition
-    if isinstance(composition, FusedComposition):
+    if result.sources:
+        composition = result.model.composition
         each = [composition.source_shares(int(place)) for place in places[:most]]
         names = [source.name for source in result.sources]
         found["by_source"] = [

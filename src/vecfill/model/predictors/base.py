@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -13,10 +13,13 @@ from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.method.engine import parallel_map
 from vecfill.method.scaling import scaled_together
+from vecfill.model.kernels import Kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.preparation import PREPARATIONS
-from vecfill.model.space import Space
+from vecfill.model.sources import Member
+from vecfill.model.space import Space, WeightsKey
+from vecfill.model.wanted import ALL, Unknown, Wanted
 
 TOL = 1e-10
 """Relative residual to which predictions are solved unless a caller can do with less."""
@@ -43,15 +46,72 @@ class Predictor(ABC):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> Prediction:
-        """Return vectors of the unknown rows, and what they are made of.
+        """Return vectors of the wanted rows, and what they are made of.
 
-        `places` names the unknown rows that are wanted,
-        numbered among themselves; by default all.
+        By default these are all unknown rows; `Unknown` names some of them, and `New` holds rows
+        that came after the fit.
         """
+
+    def composition(self, space: Space, given: KnownRows) -> Composition:
+        """Return what the unknown rows are made of."""
+        return self.predict(space, given).composition
+
+    def settled(self, space: Space, given: KnownRows) -> Predictor:  # noqa: ARG002
+        """Return the predictor with everything chosen that it would choose by itself.
+
+        A model that goes on keeps the widths and strengths with which it was fitted.
+        """
+        return self
+
+    def kept(
+        self,
+        space: Space,  # noqa: ARG002
+        given: KnownRows,  # noqa: ARG002
+        carried: Callable[[], np.ndarray],  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """Return what is worth keeping so that rows can be added later without much work.
+
+        `carried` gives what known rows carry for signals. It is made of arrays, and of mappings of
+        arrays.
+        """
+        return {}
+
+    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: B027
+        """Give back to the known rows what `kept` returned for the same ones."""
+
+    @property
+    def preparations(self) -> tuple[str, ...]:
+        """The preparations of domain rows that it needs."""
+        return (getattr(self, "preparation", "as_given"),)
+
+    @property
+    def weights_keys(self) -> tuple[WeightsKey, ...]:
+        """The weights of a space that it needs."""
+        return ()
+
+    def kernels(self, space: Space) -> tuple[Kernel, ...]:  # noqa: ARG002
+        """Return the kernels on a space that it needs."""
+        return ()
+
+    def by_source(self, space: Any) -> list[tuple[Member, Predictor | None]]:
+        """Return what each source of a space is imputed by; ``None`` if it is not used."""
+        return [(Member("table", space, np.arange(space.n_rows), space.n_rows), self)]
+
+    def with_chosen_variants(self, space: Any) -> tuple[Predictor, Any]:
+        """Return the predictor and the space without the ways of reading that were not chosen."""
+        return self, space
+
+    def is_described(self, space: Any, given: KnownRows, wanted: Wanted = ALL) -> np.ndarray:  # noqa: ARG002
+        """Tell which of the wanted rows are described by what the predictor uses."""
+        return np.ones(wanted.numbers(given).size, np.bool_)
+
+    def is_usual(self, space: Any, given: KnownRows, wanted: Wanted) -> np.ndarray:  # noqa: ARG002
+        """Tell which of the wanted rows are described by the same sources as a fitted row."""
+        return np.ones(wanted.numbers(given).size, np.bool_)
 
     def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; return what they are made of."""
@@ -65,12 +125,12 @@ class Predictor(ABC):
         predictors: Sequence[Any],
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> list[Prediction]:
         """Return the predictions of several predictors that share most of their work."""
-        return [each.predict(space, given, places=places, tol=tol) for each in predictors]
+        return [each.predict(space, given, wanted, tol=tol) for each in predictors]
 
     @classmethod
     def shares_folds(
@@ -93,7 +153,7 @@ class Predictor(ABC):
 
         def predicted(fold: Hiding) -> list[Prediction]:
             given, places = fold
-            return cls.predict_together(predictors, space, given, places=places, tol=tol)
+            return cls.predict_together(predictors, space, given, Unknown(places), tol=tol)
 
         # The first fold leaves in the space what all share; then threads need not wait.
         return [
@@ -117,6 +177,10 @@ class Predictor(ABC):
         """Return the setting as one would say it; `str` has the exact values."""
         return str(self)
 
+    def in_short(self) -> str:
+        """Return the method in half a line, for a page that tells the rest elsewhere."""
+        return f"by {self.in_words()}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         return {"predictor": self.name, **asdict(self)}  # pyright: ignore[reportArgumentType]
@@ -128,11 +192,8 @@ def check_preparation(preparation: str) -> None:
 
 
 def known_and_wanted(
-    space: Space, preparation: str, given: KnownRows, places: np.ndarray | None
+    space: Space, preparation: str, given: KnownRows, wanted: Wanted
 ) -> tuple[Any, Any]:
     """Return the prepared domain rows that are known, and those that are wanted."""
-    rows = space.prepared(preparation)
-    known, wanted = scaled_together(
-        rows[np.flatnonzero(given.is_known)], rows[given.wanted(places)]
-    )
-    return known, wanted
+    known = space.prepared(preparation)[np.flatnonzero(given.is_known)]
+    return scaled_together(known, wanted.prepared(space, preparation, given))

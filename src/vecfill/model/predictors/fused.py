@@ -8,8 +8,9 @@ would blow up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
 from vecfill.model.predictors.base import TOL, Hiding, Predictor
 from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.wanted import ALL, Unknown, Wanted
 
 Pattern = tuple[bool, ...]
 """Which sources describe a row."""
@@ -31,7 +33,7 @@ class Part:
 
     name: str
     places: np.ndarray
-    """Places of the rows among the unknown rows of the whole."""
+    """Places of the rows among the wanted ones."""
     vectors: np.ndarray
     """(n_places, n_dims) its weighted prediction, from the mean of the known rows it describes."""
 
@@ -45,7 +47,7 @@ class FusedComposition(Composition):
     def source_shares(self, place: int) -> dict[str, float]:
         """Return how much of a row's way from the mean each source went; they sum to one."""
         found = {
-            part.name: part.vectors[np.searchsorted(part.places, place)]
+            part.name: part.vectors[np.flatnonzero(part.places == place)[0]]
             for part in self.parts
             if place in part.places
         }
@@ -106,6 +108,14 @@ class Fused(Predictor):
         kept = [f"{name} ({each.in_words()})" for name, each in members if each]
         return " + ".join(kept) if kept else "the mean of the known vectors"
 
+    def in_short(self) -> str:
+        """Return the method in half a line: that of one source, or the sources."""
+        kept = [name for name, each in zip(self.sources, self.members, strict=True) if each]
+        if len(kept) > 1:
+            return f"by {len(kept)} sources: {', '.join(kept)}"
+        alone = [each for each in self.members if each]
+        return alone[0].in_short() if alone else f"by {self.in_words()}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
         members = zip(self.sources, self.members, strict=True)
@@ -123,82 +133,174 @@ class Fused(Predictor):
             ],
         }
 
-    def fitted_to(self, space: Any) -> Self:
+    def fitted_to(self, space: Any) -> Self:  # noqa: ARG002
         """Return the predictor itself: its members were chosen in their spaces."""
-        assert isinstance(space, SourcesSpace)
         return self
 
     def weights_of(self, presence: np.ndarray) -> np.ndarray:
         """Return the weights of the sources for each row, (n_rows, n_sources)."""
-        table = dict(self.weights)
-        nothing = (0.0,) * len(self.sources)
-        return np.array([table.get(tuple(row), nothing) for row in presence.tolist()]).reshape(
-            len(presence), len(self.sources)
-        )
+        weights = [self.weights_of_pattern(tuple(row)) for row in presence.tolist()]
+        return np.array(weights).reshape(len(presence), len(self.sources))
+
+    def weights_of_pattern(self, pattern: Pattern) -> np.ndarray:
+        """Return the weights of the sources for a pattern.
+
+        For one that no fitted row has, they are those of the fitted pattern that shares most
+        sources with it, without the sources that are absent, and as large together as they were.
+        """
+        table, present = dict(self.weights), np.array(pattern)
+        if pattern in table:
+            return np.array(table[pattern])
+        usable = [number for number, each in enumerate(self.members) if each is not None]
+        best, most = np.zeros(len(pattern)), 0
+        for other, weights in table.items():
+            shared = np.where(present, weights, 0.0)
+            n_shared = int((np.array(other) & present)[usable].sum())
+            if n_shared > most and shared.sum() > 0:
+                best, most = shared * (sum(weights) / shared.sum()), n_shared
+        if most == 0 and present[usable].any():
+            best[usable] = present[usable] / present[usable].sum()
+        return best
 
     def predict(
         self,
         space: Any,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> Prediction:
-        """Return vectors of the unknown rows, and what they are made of."""
-        assert isinstance(space, SourcesSpace)
-        (found,) = self._predicted(space, [(given, places)], tol, together=False)
-        return found
+        """Return vectors of the wanted rows, and what they are made of."""
+        (prediction,) = self._predicted(space, [(given, wanted)], tol, together=False)
+        return prediction
+
+    def by_source(self, space: Any) -> list[tuple[Member, Predictor | None]]:
+        """Return what each source of a space is imputed by; ``None`` if it is not used."""
+        members = space.of_variants(self.variants).members
+        return list(zip(members, self.members, strict=True))
+
+    def with_chosen_variants(self, space: Any) -> tuple[Predictor, Any]:
+        """Return the predictor and the space without the ways of reading that were not chosen."""
+        members = space.of_variants(self.variants).members
+        alone = SourcesSpace([[member] for member in members])
+        return replace(self, variants=(0,) * len(members)), alone
+
+    def settled(self, space: Any, given: KnownRows) -> Fused:
+        """Return the predictor with everything chosen that its members would choose."""
+        chosen = tuple(
+            None if each is None else each.settled(member.space, member.given(given))
+            for member, each in self.by_source(space)
+        )
+        return replace(self, members=chosen)
+
+    def kept(
+        self, space: Any, given: KnownRows, carried: Callable[[], np.ndarray]
+    ) -> dict[str, Any]:
+        """Return what the sources keep, by number."""
+        kept: dict[str, Any] = {}
+        for number, member, predictor, own in self._used(space, given):
+            of_own = partial(_of_own, carried, _among_known(given, member, own))
+            kept[str(number)] = predictor.kept(member.space, own, of_own)
+        return kept
+
+    def restore(self, space: Any, given: KnownRows, kept: Mapping[str, Any]) -> None:
+        """Give back to the known rows of each source what it kept."""
+        for number, member, predictor, own in self._used(space, given):
+            predictor.restore(member.space, own, kept[str(number)])
+
+    def _used(
+        self, space: Any, given: KnownRows
+    ) -> Iterator[tuple[int, Member, Predictor, KnownRows]]:
+        """Yield the sources that are used: number, rows, predictor and what is known of them."""
+        for number, (member, predictor) in enumerate(self.by_source(space)):
+            if predictor is not None:
+                key = ("member", number, self.variants[number])
+                yield number, member, predictor, given.once(key, partial(member.given, given))
+
+    def is_described(self, space: Any, given: KnownRows, wanted: Wanted = ALL) -> np.ndarray:
+        """Tell which of the wanted rows are described by a source that counts."""
+        presence = wanted.presence(space.of_variants(self.variants).presence, given)
+        return self.weights_of(presence).sum(axis=1) > 0
+
+    def is_usual(self, space: Any, given: KnownRows, wanted: Wanted) -> np.ndarray:
+        """Tell which of the wanted rows are described by the same sources as a fitted row."""
+        presence = wanted.presence(space.presence, given)
+        patterns = dict(self.weights)
+        return np.array([tuple(row) in patterns for row in presence.tolist()], np.bool_)
 
     @classmethod
     def predict_folds(
         cls, predictors: Sequence[Any], space: Any, folds: Sequence[Hiding], *, tol: float = TOL
     ) -> list[list[Prediction]]:
         """Return the predictions of the hidden rows; each source shares what it can."""
-        found = [each._predicted(space, folds, tol, together=True) for each in predictors]
+        hidings = [(given, Unknown(places)) for given, places in folds]
+        found = [each._predicted(space, hidings, tol, together=True) for each in predictors]
         return [list(fold) for fold in zip(*found, strict=True)]
 
     def _predicted(
         self,
         space: SourcesSpace,
-        folds: Sequence[tuple[KnownRows, np.ndarray | None]],
+        folds: Sequence[tuple[KnownRows, Wanted]],
         tol: float,
         *,
         together: bool,
     ) -> list[Prediction]:
         """Return a prediction for each fold, source by source."""
         space = space.of_variants(self.variants)
-        sums = [_Sums(given, given.wanted(places)) for given, places in folds]
-        weights = [self.weights_of(space.presence[each.wanted]) for each in sums]
+        sums = [_Sums(given, wanted) for given, wanted in folds]
+        weights = [
+            self.weights_of(wanted.presence(space.presence, given)) for given, wanted in folds
+        ]
         mixes: list[list[MemberMix]] = [[] for _ in folds]
         for number, (member, predictor) in enumerate(zip(space.members, self.members, strict=True)):
             if predictor is None:
                 continue
-            asked = []
-            for (given, _), total in zip(folds, sums, strict=True):
+            hidings: list[tuple[int, KnownRows, np.ndarray, Wanted]] = []
+            for place, (given, wanted) in enumerate(folds):
                 key = ("member", number, self.variants[number])
-                own = given.once(key, lambda member=member, given=given: member.given(given))
-                asked.append((own, _positions(member, own, total.wanted)))
-            hidings = [(own, at.among_own) for own, at in asked]
-            found = _found(predictor, member.space, hidings, tol, together=together)
-            for place, ((own, at), one) in enumerate(zip(asked, found, strict=True)):
-                mine = weights[place][at.among_wanted, number]
-                sums[place].add(member.name, own, at, mine, one)
-                mixes[place].append(MemberMix(number, member, own, at, one.composition.mix))
+                own = given.once(key, partial(member.given, given))
+                described = wanted.of_source(number, member, given, own)
+                if described is not None:
+                    hidings.append((place, own, *described))
+            predictions = _found(predictor, member.space, hidings, tol, together=together)
+            for (place, own, described, asked), prediction in zip(
+                hidings, predictions, strict=True
+            ):
+                mine = weights[place][described, number]
+                sums[place].add(member.name, own, described, asked, mine, prediction)
+                mix = prediction.composition.mix
+                mixes[place].append(MemberMix(number, member, own, described, mix))
         return [_put_together(*each) for each in zip(folds, sums, weights, mixes, strict=True)]
 
 
 def _found(
-    predictor: Predictor, space: Any, hidings: Sequence[Hiding], tol: float, *, together: bool
+    predictor: Predictor,
+    space: Any,
+    hidings: Sequence[tuple[int, KnownRows, np.ndarray, Wanted]],
+    tol: float,
+    *,
+    together: bool,
 ) -> list[Prediction]:
     """Return what one source's predictor gives in each fold."""
     if together:
-        folds = type(predictor).predict_folds([predictor], space, hidings, tol=tol)
-        return [fold[0] for fold in folds]
-    return [predictor.predict(space, own, places=at, tol=tol) for own, at in hidings]
+        # Folds hide rows of the fit, so their places are numbers.
+        folds = [(own, asked.places) for _, own, _, asked in hidings]  # pyright: ignore
+        by_fold = type(predictor).predict_folds([predictor], space, folds, tol=tol)
+        return [prediction for (prediction,) in by_fold]
+    return [predictor.predict(space, own, asked, tol=tol) for _, own, _, asked in hidings]
+
+
+def _among_known(given: KnownRows, member: Member, own: KnownRows) -> np.ndarray:
+    """Return the places of a source's known rows among all known rows."""
+    return (np.cumsum(given.is_known) - 1)[member.rows[own.is_known]]
+
+
+def _of_own(values: Callable[[], np.ndarray], places: np.ndarray) -> np.ndarray:
+    return values()[places]
 
 
 def _put_together(
-    fold: tuple[KnownRows, Any], sums: _Sums, weights: np.ndarray, mixes: list[MemberMix]
+    fold: tuple[KnownRows, Wanted], sums: _Sums, weights: np.ndarray, mixes: list[MemberMix]
 ) -> Prediction:
     given, _ = fold
     mix = FusedMix(tuple(mixes), weights, given)
@@ -209,27 +311,32 @@ def _put_together(
 class _Sums:
     """Vectors of the wanted rows while sources are added up, from the mean of the known rows."""
 
-    def __init__(self, given: KnownRows, wanted: np.ndarray) -> None:
-        self.wanted = wanted
+    def __init__(self, given: KnownRows, wanted: Wanted) -> None:
+        self.numbers = wanted.numbers(given)
         self.centre = given.known.mean(axis=0, dtype=np.float64)
-        self.vectors = np.repeat(self.centre[None], wanted.size, axis=0)
-        self.trends = np.repeat(self.centre[None], given.is_known.size, axis=0)
+        self.vectors = np.repeat(self.centre[None], self.numbers.size, axis=0)
+        self.trends = np.repeat(self.centre[None], wanted.n_numbers(given), axis=0)
         self.has_trend = False
         self.parts: list[Part] = []
 
     def add(
-        self, name: str, own: KnownRows, at: _Positions, weights: np.ndarray, found: Prediction
+        self,
+        name: str,
+        own: KnownRows,
+        described: np.ndarray,
+        asked: Wanted,
+        weights: np.ndarray,
+        prediction: Prediction,
     ) -> None:
         """Add what one source predicts for the rows that it describes."""
         centre = own.mean
-        moved = weights[:, None] * (found.vectors - centre)
-        self.vectors[at.among_wanted] += moved
-        self.parts.append(Part(name, at.among_wanted, moved))
-        if found.composition.trend is not None:
+        moved = weights[:, None] * (prediction.vectors - centre)
+        self.vectors[described] += moved
+        self.parts.append(Part(name, described, moved))
+        if prediction.composition.trend is not None:
             self.has_trend = True
-            values = found.composition.trend.at(own.unknown[at.among_own])
-            rows = self.wanted[at.among_wanted]
-            self.trends[rows] += weights[:, None] * (values - centre)
+            values = prediction.composition.trend.at(asked.numbers(own))
+            self.trends[self.numbers[described]] += weights[:, None] * (values - centre)
 
     def trend(self) -> Trend | None:
         """Return the sum of the trends of those sources that have one."""
@@ -239,36 +346,19 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Positions:
-    """Where the wanted rows of the whole are among those of a member."""
-
-    among_wanted: np.ndarray
-    among_own: np.ndarray
-    """Places among the unknown rows of the member."""
-
-
-def _positions(member: Member, own: KnownRows, wanted: np.ndarray) -> _Positions:
-    place_of = np.full(member.n_all, -1)
-    place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
-    among_own = place_of[wanted]
-    among_wanted = np.flatnonzero(among_own >= 0)
-    return _Positions(among_wanted, among_own[among_wanted])
-
-
-@dataclass(frozen=True)
 class MemberMix:
     """How the known rows of one source are mixed."""
 
     number: int
     member: Member
     own: KnownRows
-    at: _Positions
+    described: np.ndarray
     """Which of the wanted rows it describes."""
     mix: Mix
 
 
 @dataclass(frozen=True)
-class FusedMix:
+class FusedMix(Mix):
     """How the known rows of all sources are mixed: the members' mixes, weighted.
 
     All known rows have an equal share first, which makes their mean. What a source adds sums to
@@ -286,32 +376,42 @@ class FusedMix:
         n_known = self.given.n_known
         found = np.zeros((places.size, n_known))
         found += 1.0 / n_known
-        among_known = np.cumsum(self.given.is_known) - 1
         for each in self.members:
-            here = np.flatnonzero(np.isin(places, each.at.among_wanted))
+            place_of = np.full(len(self.weights), -1)
+            place_of[each.described] = np.arange(each.described.size)
+            here = np.flatnonzero(place_of[places] >= 0)
             if not here.size:
                 continue
-            columns = among_known[each.member.rows[each.own.is_known]]
+            columns = _among_known(self.given, each.member, each.own)
             weight = self.weights[places[here], each.number][:, None]
-            own = np.searchsorted(each.at.among_wanted, places[here])
             if not columns.size:
                 continue
-            added = each.mix.shares(own) - 1.0 / columns.size
+            added = each.mix.shares(place_of[places[here]]) - 1.0 / columns.size
             found[np.ix_(here, columns)] += weight * added
         return found
 
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every wanted row."""
-        found = np.repeat(values.mean(axis=0)[None], len(self.weights), axis=0)
-        among_known = np.cumsum(self.given.is_known) - 1
+        return self._summed(values, lambda each, own: each.mix.spread(own(), tol=tol))
+
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
+        """Return the same of what known rows carry for signals."""
+        return self._summed(values(), lambda each, own: each.mix.carried(own, tol=tol))
+
+    def _summed(
+        self,
+        values: np.ndarray,
+        spread: Callable[[MemberMix, Callable[[], np.ndarray]], np.ndarray],
+    ) -> np.ndarray:
+        """Return the mean of all known rows, and what the sources add to it."""
+        sums = np.repeat(values.mean(axis=0)[None], len(self.weights), axis=0)
         for each in self.members:
-            own = values[among_known[each.member.rows[each.own.is_known]]]
+            own = values[_among_known(self.given, each.member, each.own)]
             if not len(own):
                 continue
-            weight = self.weights[each.at.among_wanted, each.number][:, None]
-            added = each.mix.spread(own, tol=tol) - own.mean(axis=0)
-            found[each.at.among_wanted] += weight * added
-        return found
+            weight = self.weights[each.described, each.number][:, None]
+            sums[each.described] += weight * (spread(each, lambda own=own: own) - own.mean(axis=0))
+        return sums
 
     def misfit(self) -> np.ndarray:
         """Return how badly neighbours explain each unknown row, averaged over its sources."""
@@ -328,7 +428,7 @@ class FusedMix:
     def _averaged(self, signal: str) -> np.ndarray:
         total, weight = np.zeros((2, len(self.weights)))
         for each in self.members:
-            own = self.weights[each.at.among_wanted, each.number]
-            total[each.at.among_wanted] += own * getattr(each.mix, signal)()
-            weight[each.at.among_wanted] += own
+            own = self.weights[each.described, each.number]
+            total[each.described] += own * getattr(each.mix, signal)()
+            weight[each.described] += own
         return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)

@@ -12,6 +12,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, Wanted
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ class Guessed(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the mean of the known vectors plus the row, for every row that is wanted."""
-        centre, rows = given.mean, space.prepared("as_given")
-        wanted = given.wanted(places)
-        shares = np.full((wanted.size, given.n_known), 1.0 / max(given.n_known, 1))
-        trend = Trend(lambda asked: centre + rows[asked], np.empty((0, given.n_dims)), np.nan)
-        return Prediction(trend.at(wanted), Composition(FixedMix(shares), trend))
+        centre, rows = given.mean, wanted.prepared(space, "as_given", given)
+        steps = rows if wanted.is_new else space.prepared("as_given")
+        shares = np.full((len(rows), given.n_known), 1.0 / max(given.n_known, 1))
+        trend = Trend(lambda asked: centre + steps[asked], np.empty((0, given.n_dims)), np.nan)
+        return Prediction(centre + rows, Composition(FixedMix(shares), trend))

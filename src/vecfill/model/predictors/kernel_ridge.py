@@ -10,7 +10,7 @@ rows the kernel is replaced by its Nystrom approximation from `MOST_LANDMARKS` o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,7 @@ from vecfill.method.scaling import in_range_of
 from vecfill.model.directions import unit
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.prediction import Composition, Mix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation
 from vecfill.model.predictors.kernel_systems import (
     ROWS_PER_BLOCK,
@@ -32,6 +32,7 @@ from vecfill.model.predictors.kernel_systems import (
     Exact,
     Factors,
     FromLandmarks,
+    Restored,
     Solved,
     factorised,
     factors_of,
@@ -39,6 +40,7 @@ from vecfill.model.predictors.kernel_systems import (
 )
 from vecfill.model.preparation import PREPARED_IN_WORDS
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, New, Wanted
 
 MOST_EXACT = 4000
 """Known rows up to which the regression is exact: a factorisation grows with their cube."""
@@ -57,6 +59,9 @@ RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 N_JUDGES = 32
 """Dimensions in which widths and strengths are compared: random mixes, if there are more."""
+
+MOST_ALIKE = 1 << 23
+"""Entries of a kernel with new rows that are kept while they are used several times: 64 MB."""
 
 FEWEST_DIMS = 4
 """Fewer dimensions have too few directions for a cosine to tell strengths apart."""
@@ -133,14 +138,59 @@ class KernelRidge(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the regression's values for every row that is wanted."""
-        mix = KernelMix(self.tuned(space, given).solved(space, given), given.wanted(places))
+        ready = self.tuned(space, given)
+        rows, dtype = wanted.among(space, self.preparation, given), given.embedding.dtype
+        if wanted.is_new:
+            mix = NewKernelMix(ready._solved_once(space, given), rows, given, ready)
+            return Prediction(in_range_of(dtype, mix.vectors()), Composition(mix))
+        mix = KernelMix(ready.solved(space, given), rows)
         vectors = mix.spread(given.known, tol=0.0)
-        return Prediction(in_range_of(given.embedding.dtype, vectors), Composition(mix))
+        return Prediction(in_range_of(dtype, vectors), Composition(mix))
+
+    def _solved_once(self, space: Space, given: KnownRows) -> Solved:
+        return given.once(("solved", self), lambda: self.solved(space, given))
+
+    def settled(self, space: Space, given: KnownRows) -> KernelRidge:
+        """Return the predictor with the width and the strength that it chooses by itself."""
+        return self.tuned(space, given)
+
+    @one_blas_thread()
+    def kept(
+        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+    ) -> dict[str, Any]:
+        """Return the slopes, and the factors of a kernel that is too large to solve again."""
+        ready = self.tuned(space, given)
+        solved = ready._solved_once(space, given)
+        mix = NewKernelMix(solved, New(np.empty((0, 1))), given, ready)
+        parts = mix.slopes_of_known(), mix.slopes_of_carried(carried)
+        slopes, mean = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+        kept: dict[str, Any] = {"slopes": slopes, "mean": mean}
+        if isinstance(solved, Approximate):
+            kept |= {"back": solved.factors.back, "values": solved.factors.values}
+        return kept
+
+    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:
+        """Give back to the known rows what `kept` returned for the same ones."""
+        ready = self.tuned(space, given)
+        slopes, mean, n_dims = kept["slopes"], kept["mean"], given.n_dims
+        # A product's last bits depend on the layout: as it was when they were computed.
+        for key, some in (("slopes", slice(0, n_dims)), ("carried slopes", slice(n_dims, None))):
+            given.keep((key, ready), (np.ascontiguousarray(slopes[:, some]), mean[some]))
+        if "back" in kept:
+            assert ready.ridge is not None
+            known, kernel = np.flatnonzero(given.is_known), ready.kernel_in(space)
+            nothing = np.empty((0, len(kept["values"])))
+            factors = Factors(kernel, landmarks_of(known), nothing, kept["values"], kept["back"])
+            given.keep(("solved", ready), Restored(factors, known, ready.ridge))
+
+    def kernels(self, space: Space) -> tuple[Kernel, ...]:
+        """Return the kernel on a space that it needs."""
+        return (self.kernel_in(space),)
 
     @one_blas_thread()
     def tuned(self, space: Space, given: KnownRows) -> KernelRidge:
@@ -233,12 +283,17 @@ def _looked_over(found: Factors, known: np.ndarray, ridges: tuple[float, ...]) -
     return scores
 
 
-class KernelMix:
+class KernelMix(Mix):
     """What each known vector counts in each row that is wanted; computed when asked for."""
 
-    def __init__(self, solved: Solved, rows: np.ndarray) -> None:
+    def __init__(self, solved: Solved, rows: Any) -> None:
         self.solved = solved
         self.rows = rows
+        """Their numbers, or `New` rows."""
+
+    def _alike(self, block: slice) -> np.ndarray:
+        """Return the kernel of some rows with the landmarks."""
+        return self.solved.kernel.between(self.rows[block], self.solved.landmarks)
 
     def _filled(self, put: Callable[[slice, np.ndarray], None]) -> np.ndarray:
         """Return a number for each row that is wanted."""
@@ -259,15 +314,18 @@ class KernelMix:
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
         """Return the mix of the known rows' `values` for every wanted row."""
         mean = values.mean(axis=0, dtype=np.float64)
-        slopes = self.solved.slopes(values - mean)
-        kernel, found = self.solved.kernel, np.empty((self.rows.size, values.shape[1]))
+        return self._along(self.solved.slopes(values - mean), mean)
+
+    def _along(self, slopes: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Return what slopes give to every wanted row."""
+        values = np.empty((self.rows.size, mean.size))
 
         def put(block: slice, part: np.ndarray) -> None:
-            part[:] = mean + kernel.between(self.rows[block], self.solved.landmarks) @ slopes
+            part[:] = mean + self._alike(block) @ slopes
 
         blocks = row_blocks(self.rows.size, ROWS_PER_BLOCK)
-        fill([found], put, blocks, n_jobs=kernel.space.n_threads)
-        return found
+        fill([values], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
+        return values
 
     @one_blas_thread()
     def misfit(self) -> np.ndarray:
@@ -291,9 +349,48 @@ class KernelMix:
     @one_blas_thread()
     def tightness(self) -> np.ndarray:
         """Return how alike each wanted row and the known row most like it are."""
-        solved = self.solved
 
         def put(block: slice, part: np.ndarray) -> None:
-            part[:] = solved.kernel.between(self.rows[block], solved.landmarks).max(axis=1)
+            part[:] = self._alike(block).max(axis=1)
 
         return self._filled(put)
+
+
+class NewKernelMix(KernelMix):
+    """The same for rows that came later: what was solved for the known rows is kept with them."""
+
+    def __init__(self, solved: Solved, rows: Any, given: KnownRows, predictor: KernelRidge) -> None:
+        super().__init__(solved, rows)
+        self.given = given
+        self.predictor = predictor
+        self._made: dict[int, np.ndarray] = {}
+
+    def _alike(self, block: slice) -> np.ndarray:
+        if self.rows.size * self.solved.landmarks.size > MOST_ALIKE:
+            return super()._alike(block)
+        if block.start not in self._made:
+            self._made[block.start] = super()._alike(block)
+        return self._made[block.start]
+
+    def vectors(self) -> np.ndarray:
+        """Return the regression's values."""
+        return self._along(*self.slopes_of_known())
+
+    @one_blas_thread()
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:  # noqa: ARG002
+        """Return the mix of what known rows carry for signals."""
+        return self._along(*self.slopes_of_carried(values))
+
+    def slopes_of_known(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the kernel is multiplied with to give vectors, and their mean."""
+        key = ("slopes", self.predictor)
+        return self.given.once(key, lambda: self._slopes(self.given.known.astype(np.float64)))
+
+    def slopes_of_carried(self, values: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same for what known rows carry."""
+        key = ("carried slopes", self.predictor)
+        return self.given.once(key, lambda: self._slopes(values()))
+
+    def _slopes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = values.mean(axis=0)
+        return np.ascontiguousarray(self.solved.slopes(values - mean)), mean

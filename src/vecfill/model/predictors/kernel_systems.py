@@ -130,6 +130,22 @@ class Approximate:
         return Approximate(factorised(self.kernel, few, few), self.ridge)
 
 
+class Restored(Approximate):
+    """The same from a file, without the coordinates of the known rows: they are made again."""
+
+    def __init__(self, factors: Factors, known: np.ndarray, ridge: float) -> None:
+        super().__init__(factors, ridge)
+        self.known = known
+
+    def onto_known(self, alike: np.ndarray) -> np.ndarray:
+        """Return what each known row counts, block by block."""
+        along = (alike @ self._turned) @ (self.factors.back / np.sqrt(self.factors.values)).T
+        counts = np.empty((len(alike), self.known.size))
+        for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
+            counts[:, block] = along @ self.kernel.between(self.known[block], self.landmarks).T
+        return counts
+
+
 class FromLandmarks:
     """The regression of many known rows on coordinates that some of them, the landmarks, give.
 

@@ -7,7 +7,7 @@ This is the one place that says how a trend and what it misses are put together:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -28,7 +28,8 @@ from vecfill.method.propagation import (
 from vecfill.method.scaling import in_range_of
 from vecfill.method.solve.condensed import condensed, condensed_from
 from vecfill.method.solve.system import UnknownSystem
-from vecfill.method.trend import Trend, linear_trend
+from vecfill.method.trend import Trend, linear_trend, trend_in_rows
+from vecfill.model.fitted_mix import FittedMix, carried_by_fitted
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import (
     Composition,
@@ -39,6 +40,7 @@ from vecfill.model.prediction import (
 from vecfill.model.predictors.base import TOL, Hiding, Predictor, check_preparation
 from vecfill.model.preparation import PREPARED_IN_WORDS
 from vecfill.model.space import Space, WeightsKey
+from vecfill.model.wanted import ALL, Unknown, Wanted
 from vecfill.wording import count, percent
 
 MOST_FLOOR = 1e6
@@ -157,13 +159,98 @@ class LatentSemantic(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> Prediction:
-        """Return vectors of the unknown rows, and what they are made of."""
-        (found,) = self.predict_together([self], space, given, places=places, tol=tol)
-        return found
+        """Return vectors of the wanted rows, and what they are made of."""
+        if wanted.is_new:
+            return self._of_new(space, given, wanted)
+        (prediction,) = self.predict_together([self], space, given, wanted, tol=tol)
+        return prediction
+
+    def _of_new(self, space: Space, given: KnownRows, wanted: Wanted) -> Prediction:
+        """Return mixes of fitted rows' vectors, on top of the trend if there is one."""
+        mix = FittedMix(space, self.weights_key, given, wanted)
+        trend, dtype = None, given.embedding.dtype
+        if self.residual_share is None:
+            vectors = mix.of_fitted(self._filled(space, given))
+        else:
+            slopes, shift = self._line(space, given)
+            line = mix.rows @ slopes + shift
+            trend = Trend(line.__getitem__, np.empty((0, given.n_dims)), np.nan)
+            residuals = self._mixed_residuals(space, given, mix) if self.residual_share else None
+            vectors = self.put_on(line, residuals)
+        return Prediction(in_range_of(dtype, vectors), Composition(mix, trend))
+
+    def _filled(self, space: Space, given: KnownRows) -> np.ndarray:
+        """(n_rows, n_dims) known rows, and the others as this predictor alone imputes them."""
+        if given.is_imputed:
+            return given.embedding
+
+        def imputed() -> np.ndarray:
+            filled = np.array(given.embedding)
+            filled[given.unknown] = self.predict(space, given).vectors
+            return filled
+
+        return given.once(("filled", self), imputed)
+
+    def _line(self, space: Space, given: KnownRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the trend as a map of prepared rows: slopes and shift."""
+
+        def mapped() -> tuple[np.ndarray, ...]:
+            rows, coordinates = (
+                space.prepared(self.preparation),
+                space.coordinates(self.preparation),
+            )
+            return trend_in_rows(self._trend(space, given), rows, coordinates)
+
+        slopes, shift = given.once(("line", self.preparation), mapped)
+        return slopes, shift
+
+    def _residuals(self, space: Space, given: KnownRows) -> np.ndarray:
+        """(n_known, n_dims) what the trend misses at each known row when fitted without it."""
+        key = ("residuals", self.preparation)
+        return given.once(key, lambda: self._trend(space, given).residuals)
+
+    def _mixed_residuals(self, space: Space, given: KnownRows, mix: FittedMix) -> np.ndarray:
+        """Return mixes of what the trend misses: at known rows, and propagated to the others."""
+        is_known = given.is_known[mix.used]
+        among_known = np.cumsum(given.is_known) - 1
+        missed = np.empty((mix.used.size, given.n_dims))
+        missed[is_known] = self._residuals(space, given)[among_known[mix.used[is_known]]]
+        others = mix.used[~is_known]
+        slopes, shift = self._line(space, given)
+        trend = space.prepared(self.preparation)[others] @ slopes + shift
+        missed[~is_known] = (self._filled(space, given)[others] - trend) / self.residual_share
+        return mix.among_used @ missed
+
+    def kept(
+        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+    ) -> dict[str, Any]:
+        """Return what all rows carry, and the trend; beside others, what it imputes alone."""
+        by_fitted = carried_by_fitted(space, self.weights_key, given, carried)
+        kept: dict[str, Any] = {"carried": by_fitted}
+        if not given.is_imputed:
+            kept["filled"] = self._filled(space, given)
+        if self.residual_share is not None:
+            kept["slopes"], kept["shift"] = self._line(space, given)
+            kept["residuals"] = self._residuals(space, given)
+        return kept
+
+    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """Give back to the known rows what `kept` returned for the same ones."""
+        given.keep(("carried", self.weights_key), kept["carried"])
+        if not given.is_imputed:
+            given.keep(("filled", self), kept["filled"])
+        if self.residual_share is not None:
+            given.keep(("line", self.preparation), (kept["slopes"], kept["shift"]))
+            given.keep(("residuals", self.preparation), kept["residuals"])
+
+    @property
+    def weights_keys(self) -> tuple[WeightsKey, ...]:
+        """The weights of a space that it needs."""
+        return (self.weights_key,)
 
     @classmethod
     def predict_together(
@@ -171,8 +258,8 @@ class LatentSemantic(Predictor):
         predictors: Sequence[Any],
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,
     ) -> list[Prediction]:
         """Return predictions that share graph, weights, trend and one propagation.
@@ -180,6 +267,8 @@ class LatentSemantic(Predictor):
         The predictors may differ in their share of the residual only.
         """
         first = predictors[0]
+        assert isinstance(wanted, Unknown)
+        places = wanted.places
         if first._has_few(given):
             shares, went = first._shares(space, given.is_known)
             shares = shares if places is None else shares[places]
@@ -309,12 +398,22 @@ class LatentSemantic(Predictor):
         vectors = np.empty((rows.size, given.n_dims), dtype)
         # In parts, because there is a row in 64 bits for each unknown one.
         for part in row_blocks(rows.size, ROWS_PER_BLOCK):
-            found = trend.at(rows[part])
-            if self.residual_share:
-                assert spread is not None
-                found += self.residual_share * spread[part, -given.n_dims :]
-            vectors[part] = in_range_of(dtype, found)
+            residuals = None if spread is None else spread[part, -given.n_dims :]
+            vectors[part] = in_range_of(dtype, self.put_on(trend.at(rows[part]), residuals))
         return vectors
+
+    def put_on(self, trend: np.ndarray, residuals: np.ndarray | None) -> np.ndarray:
+        """Return the trend plus a share of its residuals, mixed for the same rows.
+
+        Examples
+        --------
+        >>> LatentSemantic(residual_share=0.5).put_on(np.array([[1.0]]), np.array([[4.0]]))
+        array([[3.]])
+        """
+        if not self.residual_share:
+            return trend
+        assert residuals is not None
+        return trend + self.residual_share * residuals
 
     def _trend(self, space: Space, given: KnownRows) -> Trend:
         def fitted() -> Trend:

@@ -14,6 +14,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation, known_and_wanted
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, Wanted
 
 ALPHAS = np.logspace(-5, 4, 19)
 """Strengths tried, as multiples of the mean square of an entry times the number of known rows."""
@@ -42,18 +43,18 @@ class LinearRidge(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the regression's values for every row that is wanted."""
         from sklearn.linear_model import RidgeCV  # noqa: PLC0415 - slow to load
 
-        shown, wanted = known_and_wanted(space, self.preparation, given, places)
+        shown, asked = known_and_wanted(space, self.preparation, given, wanted)
         known = given.known
         # Squared errors of vectors of extreme size would overflow or vanish.
         exponent = safe_exponents(known, each_column=False)
-        rows = _dense(vstack([shown, wanted]) if issparse(shown) else np.vstack([shown, wanted]))
+        rows = _dense(vstack([shown, asked]) if issparse(shown) else np.vstack([shown, asked]))
         n_known = len(known)
         # Of known rows alone: what a row is given must not depend on who else is asked for.
         scale = float(np.mean(rows[:n_known] ** 2)) * max(1, n_known) or 1.0

@@ -11,6 +11,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, Wanted
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,13 @@ class Mean(Predictor):
         self,
         space: Space,  # noqa: ARG002
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the mean of the known vectors for every row that is wanted."""
         known = given.known
-        n_wanted = given.unknown.size if places is None else len(places)
+        n_wanted = wanted.numbers(given).size
         vectors = np.repeat(known.mean(axis=0)[None], n_wanted, axis=0)
         shares = np.broadcast_to(1.0 / len(known), (n_wanted, len(known)))
         return Prediction(vectors, Composition(FixedMix(shares)))

@@ -13,6 +13,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation, known_and_wanted
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, Wanted
 
 
 @dataclass(frozen=True)
@@ -42,22 +43,22 @@ class Nearest(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the mean of the nearest known vectors for every row that is wanted."""
         from sklearn.neighbors import KNeighborsRegressor  # noqa: PLC0415 - slow to load
 
-        shown, wanted = known_and_wanted(space, self.preparation, given, places)
+        shown, rows = known_and_wanted(space, self.preparation, given, wanted)
         n_neighbors = min(self.n_neighbors, given.n_known)
         model = KNeighborsRegressor(n_neighbors, weights=self._weights())
         model.fit(shown, given.known)
-        if wanted.shape[0] == 0:
+        if rows.shape[0] == 0:
             return Prediction(
                 given.known[:0], Composition(FixedMix(csr_array((0, shown.shape[0]))))
             )
-        mixes = self._coefficients(model, wanted)
+        mixes = self._coefficients(model, rows)
         return Prediction(mixes @ given.known, Composition(FixedMix(mixes)))
 
     def _weights(self) -> str:

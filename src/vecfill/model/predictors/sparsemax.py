@@ -15,6 +15,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation, known_and_wanted
 from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, Wanted
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class Sparsemax(Predictor):
         self,
         space: Space,
         given: KnownRows,
+        wanted: Wanted = ALL,
         *,
-        places: np.ndarray | None = None,
         tol: float = TOL,  # noqa: ARG002
     ) -> Prediction:
         """Return the mixes of known vectors for every row that is wanted."""
-        atoms, targets = known_and_wanted(space, self.preparation, given, places)
+        atoms, targets = known_and_wanted(space, self.preparation, given, wanted)
         if issparse(atoms):
             atoms, targets = atoms.toarray(), targets.toarray()
         atoms, targets, known = unit(atoms), unit(targets), given.known

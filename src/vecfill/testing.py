@@ -1,0 +1,135 @@
+"""Checks for what you add to vecfill, as scikit-learn has `check_estimator` for estimators.
+
+Each check runs its subject through everything that vecfill does with one of its own, and raises
+`AssertionError` with what does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from vecfill.errors import InputError
+from vecfill.living import LivingModel, load
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER, Predictor
+from vecfill.model.space import Space
+from vecfill.model.wanted import ALL, New, Unknown
+from vecfill.run import impute
+from vecfill.trust.signals import Seen, seen_of
+
+__all__ = ["check_predictor", "check_signal"]
+
+N_KNOWN, N_FITTED, N_ROWS, N_DIMS = 60, 80, 90, 5
+
+Signal = Callable[[Seen], np.ndarray]
+
+
+def _made() -> tuple[np.ndarray, np.ndarray]:
+    """Return rows that tell their vectors, and the vectors."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(N_ROWS, 3))
+    return rows, np.tanh(rows @ rng.normal(size=(3, N_DIMS)))
+
+
+def check_predictor(predictor: Predictor) -> None:
+    """Check that a predictor can be used wherever one of vecfill's own can.
+
+    It is run through `impute`, `explain`, `add`, `save` and `load`. A predictor that no model file
+    can hold must be refused by `save`.
+
+    Examples
+    --------
+    >>> from vecfill.model.predictors import Nearest
+    >>> check_predictor(Nearest(n_neighbors=3))
+    """
+    _check_rows(predictor)
+    rows, vectors = _made()
+    names = [f"entity {row}" for row in range(N_ROWS)]
+    facts = dict(zip(names, rows.tolist(), strict=True))
+    later = {name: facts.pop(name) for name in names[N_FITTED:]}
+    known = dict(zip(names[:N_KNOWN], vectors, strict=False))
+    result = impute(facts, known, method=predictor, names="off")
+    assert np.isfinite(result.embedding.vectors).all(), "some imputed vector is not finite"
+    assert result.confidence is not None, "no confidence was learnt"
+    json.dumps(predictor.to_dict())
+    assert predictor.in_words(), "in_words gives nothing to say"
+    assert result.explain(result.embedding.words[0]).contributors, "nothing explains a vector"
+    model = result.to_model()
+    added = model.add(later)
+    assert np.isfinite(added.embedding.vectors).all(), "some added vector is not finite"
+    added.explain(names[-1])
+    _check_file(model, later)
+
+
+def _check_file(model: LivingModel, later: dict[str, list[float]]) -> None:
+    """Check that a model comes back from its file, or is not written."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.vecfill"
+        try:
+            model.save(path)
+        except InputError:
+            assert not path.exists(), "save refused the model, and left a file"
+            return
+        one, other = model.add(later), load(path).add(later)
+        assert one.embedding.equals(other.embedding), "a loaded model adds other vectors"
+
+
+def _check_rows(predictor: Predictor) -> None:
+    """Check what a predictor gives to some rows, to all, and to rows that come later."""
+    rows, vectors = _made()
+    space, is_known = Space(rows[:N_FITTED]), np.arange(N_FITTED) < N_KNOWN
+    given = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
+    before = given.embedding.copy()
+    every = predictor.predict(space, given)
+    assert every.vectors.shape == (N_FITTED - N_KNOWN, N_DIMS), "vectors of another shape"
+    np.testing.assert_array_equal(given.embedding, before, "predict changed what it was given")
+    some = predictor.predict(space, given, Unknown(np.array([1, 7])))
+    np.testing.assert_allclose(
+        some.vectors, every.vectors[[1, 7]], atol=1e-6, err_msg="asking for some rows changes them"
+    )
+    for prediction, wanted in ((every, ALL), (some, Unknown(np.array([1, 7])))):
+        n_wanted, mix = len(prediction.vectors), prediction.composition.mix
+        shares = mix.shares(np.arange(n_wanted))
+        spread = mix.spread(given.known, tol=1e-10)
+        np.testing.assert_allclose(
+            shares @ given.known, spread, atol=1e-6, err_msg="spread is not the sum of shares"
+        )
+        if prediction.composition.trend is None:
+            np.testing.assert_allclose(
+                spread, prediction.vectors, atol=1e-6, err_msg="vectors are not what is mixed"
+            )
+        for name in ("misfit", "straight", "tightness"):
+            column = getattr(mix, name)()
+            assert column.shape == (n_wanted,), f"{name} has not one number for each wanted row"
+        assert wanted.numbers(given).size == n_wanted
+    later = predictor.predict(space, given, New(rows[N_FITTED:]))
+    alone = predictor.predict(space, given, New(rows[-1:]))
+    np.testing.assert_allclose(
+        alone.vectors[0],
+        later.vectors[-1],
+        atol=1e-6,
+        err_msg="a row that comes later depends on those that come with it",
+    )
+
+
+def check_signal(signal: Signal) -> None:
+    """Check that a signal tells one finite number of each row, whenever the row came.
+
+    Examples
+    --------
+    >>> check_signal(lambda seen: np.abs(seen.vectors).max(axis=1))
+    """
+    rows, vectors = _made()
+    space, is_known = Space(rows[:N_FITTED]), np.arange(N_FITTED) < N_KNOWN
+    given = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
+    for wanted in (ALL, New(rows[N_FITTED:])):
+        seen = seen_of(given, PAPER.predict(space, given, wanted), wanted)
+        column = signal(seen)
+        assert column.shape == (len(seen.vectors),), "not one number for each row"
+        assert np.isfinite(column).all(), "some number is not finite"
+        np.testing.assert_array_equal(signal(seen), column, "another number when asked again")
