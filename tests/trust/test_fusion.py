@@ -239,7 +239,8 @@ def test_a_source_that_few_known_rows_have_is_used_where_few_rows_are_known():
         [Member("right", Space(latent[some, 1:]), some, 60)],
     ]
     choice = choose_sources(SourcesSpace(variants), embedding, every < 36, candidates="classic")
-    assert [each.is_kept for each in choice.sources] == [True, True]
+    assert choice.sources[1].is_kept
+    assert choice.sources[1].share > 0.5
 
 
 def test_together_sources_have_no_signal_if_none_has_one_alone():
