@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vecfill.method.scaling import scaled_together
 from vecfill.model.directions import unit
 from vecfill.model.offset import Offsets
 
@@ -47,10 +48,13 @@ class Stretch:
         return np.where(offsets.is_rare, self.rare, self.plain)
 
 
-def stretch_of(start: np.ndarray, steps: np.ndarray, truth: np.ndarray) -> float:
+def stretch_of(
+    start: np.ndarray, steps: np.ndarray, truth: np.ndarray, *, longest: float = 1.0
+) -> float:
     """Return the factor with which ``start + factor * steps`` is as spread as the truth.
 
-    It is 1 if the steps are long enough already, and at most `MOST`.
+    It is 1 if the steps are long enough already, at most `MOST`, and never makes steps longer than
+    `longest` times those to the truth.
 
     Examples
     --------
@@ -64,9 +68,11 @@ def stretch_of(start: np.ndarray, steps: np.ndarray, truth: np.ndarray) -> float
     goal = spread(truth)
     if spread(start + steps) <= goal:
         return 1.0
-    low, high = 1.0, MOST
+    lengths = [float((each**2).sum()) for each in scaled_together(truth - start, steps)]
+    ratio = np.sqrt(lengths[0] / max(lengths[1], 1e-300))
+    low, high = 1.0, float(np.clip(longest * ratio, 1.0, MOST))
     if spread(start + high * steps) >= goal:
-        return MOST
+        return high
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if spread(start + middle * steps) > goal else (low, middle)

@@ -28,7 +28,7 @@ from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.fusion import choose_sources, weighed
-from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows, total_score
+from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows
 
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
@@ -54,7 +54,11 @@ RARE = 1.5
 """Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
 the table must say something in favour of it."""
 
-N_FACTORS = 5
+LONGEST = 1.5
+"""How long steps beside an offset may be, true ones being 1. An offset makes all rows alike, and on
+cities it takes 1.3 to tell them apart again."""
+
+N_FACTORS = 7
 """Lengths of the steps beside an offset that are tried."""
 
 N_FOLDS = 5
@@ -292,7 +296,7 @@ def _with_offset(
     # 64 bits throughout: small offsets are differences of large vectors.
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
-    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words, goal)
+    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
     tried: dict[Any, RowScores] = {None: trial.plain()}
     tried |= {rule: trial.scored(rule) for rule in rules}
     best = least_within_noise(tried, goal)
@@ -359,7 +363,6 @@ class _Trial:
         rarity: np.ndarray,
         block: Fold,
         words: np.ndarray | None,
-        goal: str,
     ) -> None:
         self.space = space
         self.predictor = predictor
@@ -368,7 +371,6 @@ class _Trial:
         self.block = block
         self.given = KnownRows(vectors, block.is_seen)
         self.judge = Judge(vectors[is_known], self.given.known.mean(axis=0), words)
-        self.goal = goal
         self._steps: dict[int, np.ndarray] = {}
         self._factors: dict[OffsetRule, float] = {}
 
@@ -391,18 +393,21 @@ class _Trial:
         """Return how much longer steps beside the offset are best made.
 
         Unlike without an offset, their length decides about ranks. So of lengths up to that with
-        which the rows are as spread as the truth, the best one is taken.
+        which the rows are as spread as the truth, the longest is taken that is no worse than the
+        best beyond noise.
         """
         start, steps = self._parts(rule)
         if rule not in self._factors:
-            most = stretch_of(start, steps, self.vectors[self.block.hidden])
+            truth = self.vectors[self.block.hidden]
+            most = stretch_of(start, steps, truth, longest=LONGEST)
             factors = np.linspace(1.0, most, N_FACTORS) if most > 1.0 else np.ones(1)
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
             ]
-            totals = total_score(scores, self.goal)
-            totals[[has_collapsed(score) for score in scores]] -= totals.max() + 1.0
-            self._factors[rule] = float(factors[int(np.argmax(totals))])
+            rows = total_rows(scores, "balanced")
+            behind = rows[int(rows.mean(axis=1).argmax())] - rows
+            is_level = behind.mean(axis=1) <= CLEAR * behind.std(axis=1) / np.sqrt(rows.shape[1])
+            self._factors[rule] = float(factors[is_level][-1])
         return self._factors[rule]
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
