@@ -239,7 +239,8 @@ def test_a_source_that_few_known_rows_have_is_used_where_few_rows_are_known():
         [Member("right", Space(latent[some, 1:]), some, 60)],
     ]
     choice = choose_sources(SourcesSpace(variants), embedding, every < 36, candidates="classic")
-    assert [each.is_kept for each in choice.sources] == [True, True]
+    assert choice.sources[1].is_kept
+    assert choice.sources[1].share > 0.5
 
 
 def test_together_sources_have_no_signal_if_none_has_one_alone():
@@ -308,7 +309,9 @@ def test_one_table_without_names_is_what_it_was_before_there_were_sources():
     found = choice.predictor.predict(space, KnownRows(embedding[:250], is_known))
     assert result.predictor == choice.predictor
     assert result.sources == ()
-    assert result.embedding.vectors.tobytes() == found.vectors.tobytes()
+    mean = embedding[:250][is_known].mean(axis=0)
+    again = mean + choice.stretch * (found.vectors - mean)
+    np.testing.assert_allclose(result.embedding.vectors, again, rtol=1e-12)
 
 
 def test_progress_of_an_encoder_is_told(tmp_path):

@@ -162,9 +162,7 @@ class Evaluation:
         """Return what each method is called and its means, the best by MRR first."""
         means = self.methods
         order = sorted(means, key=lambda name: -means[name]["mrr"])
-        return [
-            (self.label(name), [means[name][measure] for measure in MEASURES]) for name in order
-        ]
+        return [(self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order]
 
     def __str__(self) -> str:
         rows = self._rows()
@@ -189,6 +187,10 @@ class Evaluation:
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
         )
+
+
+_SHOWN = MEASURES[:5]
+"""Measures of the printed table, in the order of its columns."""
 
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
