@@ -167,15 +167,15 @@ class Evaluation:
     def __str__(self) -> str:
         rows = self._rows()
         wide = max(len(name) for name, _ in rows)
-        head = f"{'centred cos':>13}{'MRR':>7}{'hits@10':>9}{'cosine':>8}{'norm':>6}{'agree':>7}"
+        head = f"{'centred cos':>13}{'MRR':>7}{'hits@10':>9}{'cosine':>8}{'norm':>6}"
         lines = [
             f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
             + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
             f"{'method':{wide}}{head}",
         ]
-        for name, (centred, mrr, hits, cosine, ratio, agreement) in rows:
+        for name, (centred, mrr, hits, cosine, ratio) in rows:
             told = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
-            lines.append(f"{name:{wide}}{told}{agreement:7.3f}")
+            lines.append(f"{name:{wide}}{told}")
         return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
 
     def _repr_html_(self) -> str:
