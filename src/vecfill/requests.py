@@ -325,8 +325,8 @@ class Method(Request):
     )  # fmt: skip
     goal: str = option(
         "balanced",
-        "Criterion for choosing the method: cosine with the true vector, rank of the true vector "
-        "among all known ones, or both (balanced).",
+        "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
+        "neighbors among methods that are within 5 % of the best cosine (balanced).",
         choices=("balanced", "cosine", "rank"),
     )
     candidates: str = option(
@@ -343,8 +343,8 @@ class Method(Request):
     )
     force: bool = option(
         False,
-        "Impute even if TABLE carries no signal about EMBEDDING, or if too few entities are known "
-        "to check.",
+        "Impute even if TABLE carries no signal about EMBEDDING, if the new vectors are nearly one "
+        "vector, or if too few entities are known to check.",
         type=bool,
     )
     seed: int = option(

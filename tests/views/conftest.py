@@ -131,6 +131,7 @@ def fake_run():
             choice=None,
             strata=(),
             sources=(),
+            sanity=None,
             decision=Decision(LatentSemantic()),
             proof=Proof(),
             model=SimpleNamespace(

@@ -4,7 +4,7 @@
 0     done
 1     an error of ours: a bug
 2     bad usage or bad input, the message says what to do
-3     refused: the table carries no signal about the embedding
+3     refused: the table carries no signal about the embedding, or the new vectors are nearly one
 130   interrupted (Ctrl-C)
 143   terminated (SIGTERM)
 ====  ======================================================

@@ -26,7 +26,9 @@ from vecfill.views.map_data import Coordinates, map_data
 from vecfill.views.trust_data import (
     comparison_data,
     confidence_data,
+    offset_data,
     proof_data,
+    sanity_data,
     source_data,
     strata_data,
     verdict,
@@ -81,11 +83,13 @@ def page_data(
         "residual": float(result.model.composition.relative_residual),
         "means": None if result.heldout is None else result.heldout.means(),
         "verdict": verdict(result, evaluation),
+        "sanity": sanity_data(result.sanity),
         "proofs": proof_data(result),
         "heldout": comparison_data(evaluation),
         "sources": source_data(result),
         "strata": strata_data(result),
         "confidence": confidence_data(result.confidence),
+        "offset_scores": offset_data(result),
         "known": [printable(word) for word in result.known.words],
         "columns": [{"name": each.name, "is_numeric": each.is_numeric} for each in shown][
             :MOST_COLUMNS

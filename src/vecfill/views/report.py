@@ -17,7 +17,16 @@ from vecfill.views.page_data import page_data
 
 STYLES = ("page.css",)
 SCRIPTS = (
-    *("dom.js", "comparison.js", "charts.js", "trust.js", "table.js", "map.js", "made.js"),
+    *(
+        "dom.js",
+        "comparison.js",
+        "charts.js",
+        "trust.js",
+        "looks.js",
+        "table.js",
+        "map.js",
+        "made.js",
+    ),
     *("detail.js", "page.js"),
 )
 """In the order in which they need each other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from vecfill.embedding import printable
 from vecfill.result import Result
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.sanity import Example, Look, Sanity
 from vecfill.wording import percent
 
 N_BINS = 20
@@ -66,6 +68,51 @@ def _headline(cosine: float) -> str:
     if cosine >= 0.5:
         return "Imputation works well on this data"
     return "Imputation works on this data" if cosine >= 0.2 else "Imputation helps a little here"
+
+
+def sanity_data(sanity: Sanity | None) -> dict[str, Any] | None:
+    """Return what a person sees of new vectors, of hidden known ones and of the truth."""
+    if sanity is None:
+        return None
+    looks = {"new": sanity.imputed, "hidden": sanity.hidden, "true": sanity.true}
+    return {
+        "verdict": sanity.verdict,
+        "warning": sanity.warning,
+        "looks": [{"of": of, **_look(look)} for of, look in looks.items() if look is not None],
+        "stand_for": _rounded(sanity.stand_for),
+        "examples": _examples(sanity.examples),
+        "hidden_examples": _examples(sanity.hidden_examples),
+        "is_whole_file": sanity.is_whole_file,
+    }
+
+
+def _look(look: Look) -> dict[str, Any]:
+    return {
+        "n_vectors": look.n_vectors,
+        "spread": _rounded(look.spread),
+        "n_nearest": look.n_nearest,
+        "hub": printable(look.hub),
+        "largest_hub": _rounded(look.largest_hub),
+    }
+
+
+def _examples(examples: Sequence[Example]) -> list[list[Any]]:
+    return [
+        [printable(example.entity), [printable(word) for word in example.nearest]]
+        for example in examples
+    ]
+
+
+def offset_data(result: Result) -> dict[str, float | None] | None:
+    """Return what the rarest known entities score without offset, with it, and by it alone."""
+    if result.decision.rule is None:
+        return None
+    scores = result.decision.on_block
+    return {
+        name: _rounded(scores[key]["centred_cosine"])
+        for name, key in (("none", "none"), ("offset", "offset"), ("alone", "offset_alone"))
+        if key in scores
+    }
 
 
 def proof_data(result: Result) -> list[dict[str, Any]]:

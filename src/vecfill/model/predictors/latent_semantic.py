@@ -137,6 +137,18 @@ class LatentSemantic(Predictor):
             parts.append(f"linear trend plus {percent(self.residual_share)} of the remainder")
         return ", ".join([*parts, *filter(None, [prepared])])
 
+    def in_short(self) -> str:
+        """Return the method in half a line.
+
+        Examples
+        --------
+        >>> LatentSemantic(residual_share=0.6).in_short(), LatentSemantic().in_short()
+        ('by a linear trend and 8 neighbours', 'by 8 neighbours')
+        """
+        trend = [] if self.residual_share is None else ["a linear trend"]
+        mixed = [] if self.residual_share == 0.0 else [count(self.min_degree, "neighbour")]
+        return f"by {' and '.join([*trend, *mixed])}"
+
     @property
     def weights_key(self) -> WeightsKey:
         """What its weights depend on."""

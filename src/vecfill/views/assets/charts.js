@@ -19,13 +19,15 @@ function frame(label, { xTitle, yTitle, x, y, xTicks, yTicks, height = SIDE }) {
 
 const ticked = (ticks, text = String) => ticks.map((each) => [each, text(each)]);
 
-function drawHistogram(card, confidence, total) {
+function drawHistogram(card, confidence, total, offset) {
   card.append(el("h3", { text: "How confident are the imputed vectors?" }));
   if (!confidence || !total) {
     card.append(el("p", { class: "quiet", text: total ? "Too few entities are known to learn a confidence." : "Nothing was imputed." }));
     return;
   }
-  card.append(el("p", { class: "quiet", text: "Confidence is the centred cosine to expect between an imputed vector and the true one. It is learnt from hidden known vectors." }));
+  card.append(el("p", { class: "quiet", text: "Confidence is the centred cosine to expect between an imputed vector and the true one, less what one vector for all entities would reach. It is learnt from hidden known vectors." }));
+  if (offset && typeof offset.alone === "number") card.append(el("p", { class: "quiet", id: "offset-alone", text:
+    `Rare entities get an offset, which does not raise confidence. On the rarest known entities, hidden, the offset alone has a centred cosine of ${figureOf(offset.alone)}, the new vectors have ${figureOf(offset.offset)}, and ${figureOf(offset.none)} without offset.` }));
   const most = Math.max(...confidence.counts, 1);
   const x = across(0, 1), y = upwards(0, most);
   const middle = Math.round(most / 2);

@@ -27,11 +27,12 @@
   dark.addEventListener("change", showTheme);
 
   headline();
+  drawLooks(byId("vectors"), data.sanity);
   drawProofs(byId("proofs"), data.proofs, data.heldout);
   drawComparison(byId("comparison"), data.heldout);
   drawSources(byId("sources"), data.sources);
   drawKinds(byId("kinds"), data.strata, data.confidence && data.confidence.level);
-  drawHistogram(byId("histogram"), data.confidence, total);
+  drawHistogram(byId("histogram"), data.confidence, total, data.offset_scores);
   drawReliability(byId("reliability"), data.confidence);
   drawCurve(byId("curve"), data.confidence);
   const detail = new Detail(byId("detail"), data, { onClose: close });
