@@ -122,8 +122,8 @@ def parts_guess(
     --------
     >>> base = Embedding(["fort", "worth", "new", "york"], np.eye(4))
     >>> parts_guess(["Fort Worth", "New York", "Oslo"], {}, base).vectors.round(2)
-    array([[ 0.06,  0.08, -0.06, -0.08],
-           [-0.06, -0.08,  0.06,  0.08]])
+    array([[ 0.05,  0.08, -0.06, -0.07],
+           [-0.05, -0.08,  0.06,  0.07]])
     """
     known = _Parts.of(vocabulary)
     own = [{words_of_entities.get(name, name), name} for name in entities]

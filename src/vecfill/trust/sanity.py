@@ -207,9 +207,11 @@ class Words:
         if len(vocabulary) * vocabulary.n_dims * 3 * n_rows > MOST_PRODUCTS:
             places = frequent_and_even(len(vocabulary), n_frequent=N_WORDS, n_even=N_WORDS)
         self.is_whole = is_whole and places.size == len(vocabulary)
-        vectors = vocabulary.vectors[places].astype(np.float32)
+        vectors = vocabulary.vectors[places]
+        vectors = vectors.astype(np.promote_types(vectors.dtype, np.float32), copy=False)
         vectors[~np.isfinite(vectors).all(axis=1)] = 0.0
-        self._directions = unit(vectors).astype(np.float32)
+        # Directions first: 1e160 has no place in 32 bits, its direction has.
+        self._directions = unit(vectors).astype(np.float32, copy=False)
         self._words = [vocabulary.words[place] for place in places.tolist()]
         row_of = {word: row for row, word in enumerate(self._words)}
         self._own = np.array([row_of.get(word_of.get(name, ""), -1) for name in entities], np.int64)
