@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -314,7 +315,8 @@ class LivingModel(KeptModel):
         offset_share, trend_share = shares_of_way(whole, centre, offset, trend)
         ways = float(offset_share[0]), float(trend_share[0])
         known = NamesOfRows(self.names, self._known)
-        return composed_of(word, row, composition, ways, known, n=n)
+        composed = composed_of(word, row, composition, ways, known, n=n)
+        return replace(composed, stretch=float(self._factors_of_new([word])[0, 0]))
 
     def _keep(self, new: NewEntities, added: Added) -> None:
         """Let later entities rest on those that were added."""

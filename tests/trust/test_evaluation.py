@@ -35,6 +35,7 @@ def test_the_report_is_plain_json_with_the_promised_names(report):
         "hits_at_10",
         "cosine",
         "norm_ratio",
+        "agreement",
     }
     assert "hidden entities are found among the ten vectors nearest" in told["verdict"]
 

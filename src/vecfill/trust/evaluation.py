@@ -163,7 +163,7 @@ class Evaluation:
         means = self.methods
         order = sorted(means, key=lambda name: -means[name]["mrr"])
         return [
-            (self.label(name), [means[name][measure] for measure in MEASURES]) for name in order
+            (self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order
         ]
 
     def __str__(self) -> str:
@@ -189,6 +189,10 @@ class Evaluation:
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
         )
+
+
+_SHOWN = MEASURES[:5]
+"""Measures of the printed table, in the order of its columns."""
 
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:

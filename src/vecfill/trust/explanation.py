@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -57,6 +57,9 @@ class Explanation:
     """Share of each source, if there were several; they sum to one."""
     drivers: dict[str, float] = field(default_factory=dict)
     """Columns that the trend mostly comes from, with their parts of it."""
+    stretch: float = 1.0
+    """By what the vector's way from the mean of the known ones was multiplied, so that new vectors
+    are as spread as known ones. What it is made of is the same for any length."""
 
     def __str__(self) -> str:
         word = printable(self.word)
@@ -102,6 +105,7 @@ class Explanation:
             "offset_share": self.offset_share,
             "trend_share": self.trend_share,
             "source_shares": self.source_shares,
+            "stretch": self.stretch,
             "drivers": self.drivers,
             "contributors": [
                 {"word": name, "share": float(share)}
@@ -141,7 +145,11 @@ def explained(
     offset, trend = (float(shares[place]) for shares in model.ways())
     found = trend_drivers(model, columns) if trend > 0 else None
     drivers = {} if found is None else found.largest(place)
-    return composed_of(word, place, model.composition, (offset, trend), known, n=n, drivers=drivers)
+    factor = float(model.stretch.factors(model.offsets, model.rows.unknown.size)[place])
+    composed = composed_of(
+        word, place, model.composition, (offset, trend), known, n=n, drivers=drivers
+    )
+    return replace(composed, stretch=factor)
 
 
 def composed_of(

@@ -239,17 +239,17 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
     for measure in DECIDING[goal]:
         means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
         total += means / max(float(np.abs(means).mean()), 1e-9)
-    is_out = np.zeros(len(scores), np.bool_)
+    is_out = np.array([has_collapsed(score, rows) for score in scores])
+    if is_out.all():
+        is_out[:] = False
     if goal == "rank":
         ranks = np.array([score.reciprocal_rank[rows] for score in scores])
-        short = ranks[ranks.mean(axis=1).argmax()] - ranks
-        is_out = short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
+        best = np.where(is_out, -np.inf, ranks.mean(axis=1)).argmax()
+        short = ranks[best] - ranks
+        is_out |= short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
     if goal == "balanced":
         cosines = np.array([float(score.centred_cosine[rows].mean()) for score in scores])
-        best = float(cosines.max())
-        is_out = cosines < best - (1.0 - LEAST_COSINE) * abs(best)
-    has_fallen = np.array([has_collapsed(score, rows) for score in scores])
-    if not (has_fallen | is_out).all():
-        is_out |= has_fallen
+        best = float(cosines[~is_out].max())
+        is_out |= cosines < best - (1.0 - LEAST_COSINE) * abs(best)
     total[is_out] = -np.inf
     return total
