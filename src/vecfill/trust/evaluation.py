@@ -175,7 +175,7 @@ class Evaluation:
             + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
             f"{'method':{wide}}{head}",
         ]
-        for name, (centred, mrr, hits, cosine, ratio, *_) in rows:
+        for name, (centred, mrr, hits, cosine, ratio) in rows:
             told = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
             lines.append(f"{name:{wide}}{told}")
         return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
