@@ -162,9 +162,7 @@ class Evaluation:
         """Return what each method is called and its means, the best by MRR first."""
         means = self.methods
         order = sorted(means, key=lambda name: -means[name]["mrr"])
-        return [
-            (self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order
-        ]
+        return [(self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order]
 
     def __str__(self) -> str:
         rows = self._rows()
