@@ -441,6 +441,8 @@ def test_entities_added_to_a_loaded_model_are_stretched_as_those_of_the_fit(worl
         found.embedding.vectors - mean, 2 * (before.embedding.vectors - mean), atol=1e-4
     )
     assert found.explain(world.names[N_FITTED]).stretch == 2.0
+    model.add(world.later, keep=True)
+    np.testing.assert_allclose(model.embedding[list(world.later)], found.embedding.vectors)
 
 
 def test_a_loaded_model_still_knows_who_is_not_rare(world, tmp_path):
@@ -464,3 +466,8 @@ def test_a_loaded_model_still_knows_who_is_not_rare(world, tmp_path):
     # The offset moves all dimensions by as much as the entity is rare.
     heights = vectors.mean(axis=1)
     assert heights[is_spared[N_KNOWN:]].mean() < heights[~is_spared[N_KNOWN:]].mean() - 0.5
+    row = world.later[world.names[N_FITTED]]
+    added = loaded.add({"new town": row, "newtown": row})
+    assert [added.explain(name).stretch for name in added.embedding.words] == [2.0, 3.0]
+    one_word, several = added.embedding["newtown"].mean(), added.embedding["new town"].mean()
+    assert one_word > several + 0.5

@@ -24,8 +24,9 @@ def base(scale: float = 1.0) -> Embedding:
 def test_an_entity_s_own_word_is_none_of_its_parts(way):
     """A known company "Worth Shares" that is called "worth" would describe itself by its vector."""
     words = {"Worth Shares": "worth", "Oslo": "oslo"}
-    found = [way(["Worth Shares", "Oslo"], words, base(scale)) for scale in (1.0, 50.0)]
-    assert found[0].entities == ("Worth Shares",)
+    names = ["Worth Shares", "New York", "Oslo"]
+    found = [way(names, words, base(scale)) for scale in (1.0, 50.0)]
+    assert found[0].entities == ("Worth Shares", "New York")
     np.testing.assert_array_equal(found[0].vectors, found[1].vectors)
     # To others it is a word like any other.
     found = [way(NAMES, words, base(scale)) for scale in (1.0, 50.0)]

@@ -195,9 +195,10 @@ def test_imputed_rows_are_stretched_and_known_rows_keep_their_bits(has_offset):
         spared = np.arange(60) % 2 == 0
         given = KnownRows(embedding, is_known)
         offsets = OffsetRule(1.0, curve=curve).offsets(rarity, given, spared)
-    options = {"offsets": offsets}
-    plain = fit(PAPER, space, embedding, is_known, **options)
-    long = fit(PAPER, space, embedding, is_known, stretch=Stretch(2.0, 3.0), **options)
+    plain, long = (
+        fit(PAPER, space, embedding, is_known, offsets=offsets, stretch=stretch)
+        for stretch in (None, Stretch(2.0, 3.0))
+    )
     assert long.embedding[is_known].tobytes() == embedding[is_known].tobytes()
     known, moved = embedding[is_known], np.zeros((20, 7))
     if long.offsets is not None:
