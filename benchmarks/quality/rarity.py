@@ -97,8 +97,10 @@ class Answer:
 
     vectors: np.ndarray
     confidence: np.ndarray
-    """Centred cosine to expect."""
+    """Centred cosine to expect, net of the constant."""
     lower_bound: np.ndarray
+    start: np.ndarray
+    """Where a vector would lie if nothing but the offset were known: the constant of each row."""
     setting: str
 
 
@@ -111,6 +113,8 @@ class Measures:
     centred_cosine: float
     mrr: float
     hits_at_10: float
+    net_cosine: float
+    """Cosine from the constant, which confidence expects."""
     own_mean_cosine: float
     """Cosine about the hidden rows' own means: are they told apart, wherever they lie?"""
     norm_ratio: float
@@ -153,10 +157,15 @@ def _asked(question: Question, file: vf.Embedding, counts: dict[str, float] | No
     rows = np.array([place[name] for name in names[question.is_hidden]])
     trust = run.confidence
     assert trust is not None
+    known, offsets = run.known.vectors.astype(np.float64), run.model.offsets
+    start = np.broadcast_to(known.mean(axis=0), (len(run.embedding), known.shape[1]))
+    if offsets is not None:
+        start = (known - offsets.known).mean(axis=0) + offsets.unknown
     return Answer(
         vectors=np.asarray(run.embedding.vectors)[rows],
         confidence=trust.values[rows],
         lower_bound=trust.lower_bound[rows],
+        start=start[rows],
         setting=f"{run.predictor}; {run.decision.to_dict()}; odds {run.decision.odds_of_rare}",
     )
 
@@ -254,11 +263,14 @@ def measured(question: Question, answer: Answer, seconds: float) -> Measures:
     pool = question.embedding[pooled].astype(np.float64)
     rank = true_ranks(predicted - centre, own, pool - centre)
     centred = cosines(predicted - centre, truth - centre)
+    # Confidence is about what goes beyond the constant.
+    net = cosines(predicted - answer.start, truth - answer.start)
     rows = {
         "centred_cosine": centred,
         "mrr": 1.0 / rank,
         "hits_at_10": (rank <= 10).astype(float),
-        "coverage": (centred >= answer.lower_bound).astype(float),
+        "net_cosine": net,
+        "coverage": (net >= answer.lower_bound).astype(float),
     }
     lengths = np.linalg.norm(predicted, axis=1) / np.linalg.norm(truth, axis=1)
     return Measures(
@@ -289,7 +301,7 @@ def line(name: str, hidden: str, way: str, found: Measures) -> str:
     low, high = found.intervals["coverage"]
     return (
         f"| {name} ({found.n_seen} + {found.n_hidden}) | {hidden} | {way} | {' | '.join(cells)} "
-        f"| {found.confidence - found.centred_cosine:+.3f} "
+        f"| {found.confidence - found.net_cosine:+.3f} "
         f"| {found.coverage:.2f} ({low:.2f} to {high:.2f}) | {found.norm_ratio:.2f} "
         f"| {found.seconds:.0f} |"
     )

@@ -209,5 +209,7 @@ class FixedMix(Mix):
 
     def tightness(self) -> np.ndarray:
         """Return the largest coefficient of each unknown row."""
+        if not self.coefficients.shape[1]:
+            return np.zeros(self.coefficients.shape[0])
         largest: Any = abs(self.coefficients).max(axis=1)
         return np.asarray(largest.todense() if issparse(largest) else largest).ravel()

@@ -28,7 +28,7 @@ from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import Choice, choose
 from vecfill.trust.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.fusion import choose_sources, weighed
-from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows
+from vecfill.trust.scores import Judge, RowScores, has_collapsed, total_rows, total_score
 
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
@@ -53,6 +53,9 @@ PRIOR_ODDS = 1.0
 RARE = 1.5
 """Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
 the table must say something in favour of it."""
+
+N_FACTORS = 5
+"""Lengths of the steps beside an offset that are tried."""
 
 N_FOLDS = 5
 """Folds of random known rows that show how rare such rows are imputed to be."""
@@ -289,7 +292,7 @@ def _with_offset(
     # 64 bits throughout: small offsets are differences of large vectors.
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
-    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
+    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words, goal)
     tried: dict[Any, RowScores] = {None: trial.plain()}
     tried |= {rule: trial.scored(rule) for rule in rules}
     best = least_within_noise(tried, goal)
@@ -356,6 +359,7 @@ class _Trial:
         rarity: np.ndarray,
         block: Fold,
         words: np.ndarray | None,
+        goal: str,
     ) -> None:
         self.space = space
         self.predictor = predictor
@@ -364,7 +368,9 @@ class _Trial:
         self.block = block
         self.given = KnownRows(vectors, block.is_seen)
         self.judge = Judge(vectors[is_known], self.given.known.mean(axis=0), words)
+        self.goal = goal
         self._steps: dict[int, np.ndarray] = {}
+        self._factors: dict[OffsetRule, float] = {}
 
     def plain(self) -> RowScores:
         """Return the scores without an offset."""
@@ -382,8 +388,22 @@ class _Trial:
         return self.judge.scored(start, self.block.truth)
 
     def stretch(self, rule: OffsetRule) -> float:
-        """Return how much longer steps beside the offset must be."""
-        return stretch_of(*self._parts(rule), self.vectors[self.block.hidden])
+        """Return how much longer steps beside the offset are best made.
+
+        Unlike without an offset, their length decides about ranks. So of lengths up to that with
+        which the rows are as spread as the truth, the best one is taken.
+        """
+        start, steps = self._parts(rule)
+        if rule not in self._factors:
+            most = stretch_of(start, steps, self.vectors[self.block.hidden])
+            factors = np.linspace(1.0, most, N_FACTORS) if most > 1.0 else np.ones(1)
+            scores = [
+                self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
+            ]
+            totals = total_score(scores, self.goal)
+            totals[[has_collapsed(score) for score in scores]] -= totals.max() + 1.0
+            self._factors[rule] = float(factors[int(np.argmax(totals))])
+        return self._factors[rule]
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
         """Return where the rows start, offset included, and their steps from there."""

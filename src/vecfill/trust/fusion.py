@@ -28,7 +28,7 @@ from vecfill.trust.choice import (
     permutation_p_value,
 )
 from vecfill.trust.folds import Fold, hidden_folds
-from vecfill.trust.scores import total_rows, total_score
+from vecfill.trust.scores import total_score
 from vecfill.trust.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
@@ -260,11 +260,9 @@ def _kept(unseen: OutOfFold, useful: Sequence[int], presence: np.ndarray, goal: 
         fewer = [each for each in fewer if presence[:, each].any(axis=1).sum() == n_described]
         if not fewer:
             break
-        rows = total_rows([unseen.like_unknown(each) for each in (kept, *fewer)], goal)
-        best = int(np.argmax(rows[1:].mean(axis=1)))
-        lost = rows[0] - rows[1 + best]
-        # A gain within noise is no gain.
-        if lost.mean() > lost.std() / np.sqrt(lost.size):
+        totals = total_score([unseen.like_unknown(each) for each in (kept, *fewer)], goal)
+        best = int(np.argmax(totals[1:]))
+        if totals[1 + best] < totals[0]:
             break
         kept = fewer[best]
     return kept

@@ -42,11 +42,18 @@ CROWDED, COLLAPSED = 0.25, 0.5
 for. In a whole GloVe file the paper's method had .10 on cities, smooth vectors .47, and a collapse
 .76."""
 
+LITTLE = 0.1
+"""By how much they must be more alike for shared nearest words to be a collapse. Vectors of a file
+may all be much alike, and then there is little room above."""
+
 CROWDED_HUB, COLLAPSED_HUB = 0.1, 0.25
 """By how much the share of the most frequent nearest word may be larger. The collapse had .36."""
 
 MOST_ANCHORS = 200
 """Rows whose main known entity is looked up: each costs a solution of the system."""
+
+CLEAR_SHARE = 5.0
+"""How many times an equal share a known entity must have to be what a vector mostly is."""
 
 ROWS_PER_BLOCK = 256
 
@@ -114,7 +121,7 @@ class Sanity:
             return "fine"
         alike = self.imputed.spread - max(self.true.spread, self.stand_for or -1.0)
         hubs = self.imputed.largest_hub - self.true.largest_hub
-        if alike > COLLAPSED or (hubs > COLLAPSED_HUB and alike > CROWDED):
+        if alike > COLLAPSED or (hubs > COLLAPSED_HUB and alike > LITTLE):
             return "collapsed"
         return "crowded" if alike > CROWDED or hubs > CROWDED_HUB else "fine"
 
@@ -170,10 +177,12 @@ def sanity_of(
         hidden, true = words.look(imputed), words.look(model.embedding[its], own=its)
         hidden_examples = words.examples(imputed, [words.entities[row] for row in its])
     stand_for = None
-    if true is not None and look.spread - true.spread > CROWDED:
+    if true is not None and look.spread - true.spread > LITTLE:
         # They may well be alike if the known entities that they are made of are.
-        anchors = model.shares(some[_sample(len(some), MOST_ANCHORS)]).argmax(axis=1)
-        stand_for = round(spread(model.known[anchors]), 4)
+        shares = model.shares(some[_sample(len(some), MOST_ANCHORS)])
+        anchors = shares.argmax(axis=1)[shares.max(axis=1) > CLEAR_SHARE / shares.shape[1]]
+        if 2 * anchors.size > len(shares):
+            stand_for = round(spread(model.known[anchors]), 4)
     examples = words.examples(vectors, [names[place] for place in some])
     return Sanity(look, hidden, true, stand_for, examples, hidden_examples, words.is_whole)
 

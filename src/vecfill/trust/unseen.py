@@ -238,7 +238,8 @@ def out_of_fold(
         found = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
         predicted[number] = np.concatenate(found)
         present = is_present[:, number]
-        predicted[number, present] -= predicted[number, present].mean(axis=0)
+        if present.any():
+            predicted[number, present] -= predicted[number, present].mean(axis=0)
     centre = vectors[hidden].mean(axis=0)
     known = np.flatnonzero(is_known)
     importance, importance_of = np.ones(hidden.size), {}
