@@ -11,7 +11,9 @@ from scipy.sparse import csr_array
 
 import vecfill as vf
 from vecfill.errors import FormatError, InputError
+from vecfill.living import LivingModel
 from vecfill.model.fitted import fit
+from vecfill.model.offset import Curve, OffsetRule
 from vecfill.model.predictors import (
     KernelRidge,
     LatentSemantic,
@@ -22,6 +24,7 @@ from vecfill.model.predictors import (
     Sparsemax,
 )
 from vecfill.model.stack import Stack
+from vecfill.model.stretch import Stretch
 
 N_KNOWN, N_FITTED, N_NEW = 90, 130, 20
 
@@ -64,7 +67,8 @@ def world() -> World:
 
 
 def imputed(world: World, method: object) -> vf.Result:
-    return vf.impute(world.domain, world.known, method=method, names="off")
+    # The mean gives everybody one vector, which is refused unless it is forced.
+    return vf.impute(world.domain, world.known, method=method, names="off", force=True)
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -92,7 +96,7 @@ def test_a_model_that_was_saved_and_loaded_gives_the_same_bits(name, world, tmp_
 def test_added_entities_get_about_what_a_full_run_gives_them(name, world):
     predictor = PREDICTORS[name]
     everyone = {**world.domain, **world.later}
-    full = vf.impute(everyone, world.known, method=predictor, names="off").embedding
+    full = vf.impute(everyone, world.known, method=predictor, names="off", force=True).embedding
     added = imputed(world, predictor).to_model().add(world.later).embedding
     centre = np.mean(list(world.known.values()), axis=0)
     one, other = added.vectors - centre, full[list(added.words)] - centre
@@ -419,3 +423,52 @@ def test_a_model_of_several_sources_adds_entities_that_lack_some_of_them(tmp_pat
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     return float(((one * other).sum(axis=1) / lengths).mean())
+
+
+def stretched(world: World, **parts: object) -> LivingModel:
+    """Return a model whose imputed rows are twice as far from the mean; rare ones three times."""
+    model = imputed(world, "paper").to_model()
+    model._set(stretch=Stretch(2.0, 3.0), **parts)
+    model.update({})
+    return model
+
+
+def test_entities_added_to_a_loaded_model_are_stretched_as_those_of_the_fit(world, tmp_path):
+    stretched(world).save(tmp_path / "model.vecfill")
+    model, plain = vf.load(tmp_path / "model.vecfill"), imputed(world, "paper").to_model()
+    mean = plain.known.vectors.mean(axis=0)
+    found, before = model.add(world.later), plain.add(world.later)
+    np.testing.assert_allclose(
+        found.embedding.vectors - mean, 2 * (before.embedding.vectors - mean), atol=1e-4
+    )
+    assert found.explain(world.names[N_FITTED]).stretch == 2.0
+    model.add(world.later, keep=True)
+    np.testing.assert_allclose(model.embedding[list(world.later)], found.embedding.vectors)
+
+
+def test_a_loaded_model_still_knows_who_is_not_rare(world, tmp_path):
+    """Those who are spared get no offset of rarity, and are stretched as others are."""
+    names = world.names[:N_FITTED]
+    curve = Curve(np.array([0.0, 9.0]), np.vstack([np.zeros(6), np.full(6, 9.0)]))
+    is_known = np.arange(N_FITTED) < N_KNOWN
+    is_spared = ~is_known & (np.arange(N_FITTED) % 2 == 0)
+    model = stretched(
+        world,
+        rule=OffsetRule(beyond=1.0, curve=curve, spares_several=True),
+        rarity=np.where(is_known, np.arange(N_FITTED) / N_KNOWN, 0.0),
+        has_rarity=is_known,
+        is_spared=is_spared,
+    )
+    vectors = model.embedding[names[N_KNOWN:]]
+    model.save(tmp_path / "model.vecfill")
+    loaded = vf.load(tmp_path / "model.vecfill")
+    loaded.update({})
+    np.testing.assert_allclose(loaded.embedding[names[N_KNOWN:]], vectors, atol=1e-8)
+    # The offset moves all dimensions by as much as the entity is rare.
+    heights = vectors.mean(axis=1)
+    assert heights[is_spared[N_KNOWN:]].mean() < heights[~is_spared[N_KNOWN:]].mean() - 0.5
+    row = world.later[world.names[N_FITTED]]
+    added = loaded.add({"new town": row, "newtown": row})
+    assert [added.explain(name).stretch for name in added.embedding.words] == [2.0, 3.0]
+    one_word, several = added.embedding["newtown"].mean(), added.embedding["new town"].mean()
+    assert one_word > several + 0.5

@@ -107,7 +107,10 @@ def test_names_added_to_a_model_come_out_as_in_a_whole_run(result, base, tmp_pat
     whole = vf.impute(
         pd.DataFrame({"drug": [*NAMES, *new]}), base, names="spelling", method=result.decision
     )
-    assert cosines(added.vectors, whole.embedding[new]).min() > 0.98
+    # Steps from the mean are stretched, and with them what the larger run learns a little better.
+    mean = base.vectors.mean(axis=0)
+    assert cosines(added.vectors - mean, whole.embedding[new] - mean).min() > 0.99
+    assert cosines(added.vectors, whole.embedding[new]).min() > 0.95
 
 
 def test_the_first_line_of_a_list_is_a_title_and_that_is_said(base, tmp_path):

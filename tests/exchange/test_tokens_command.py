@@ -65,6 +65,55 @@ def test_terms_become_tokens(world: World):
     assert found["added"] == done["ids"]
 
 
+def test_a_term_of_several_words_is_described_by_the_mean_of_its_parts(world: World):
+    model, path = world.folder / "model", world.folder / "other.vec"
+    source = vf.read_embedding(path)
+    world.write("terms.txt", "Word3 word50\nradium\nword3 nowhere\n")
+    done = world.json("tokens", "model", "terms.txt", "--source", "other.vec", "-o", "new")
+    assert list(done["ids"]) == ["Word3 word50", "radium"]
+    why = "is not described by any source, nor has its part 'nowhere' a vector"
+    assert done["skipped"] == {"word3 nowhere": why}
+    assert any("the mean of the parts: 'Word3 word50'." in note for note in done["result"]["notes"])
+    # Rare parts count more, by the logarithm of the rank in the whole file.
+    weights = np.log(np.array([3, 50]) + 2.0)
+    mean = weights / weights.sum() @ source[["word3", "word50"]]
+    told = vf.Embedding([*source.words, "Word3 word50"], np.vstack([source.vectors, mean]))
+    new = vf.read_model(world.folder / "new")
+    for described in (source, told):
+        found = vf.impute_tokens(model, ["Word3 word50", "radium"], described).result.embedding
+        np.testing.assert_allclose(new["Word3 word50"], found["Word3 word50"], rtol=1e-4)
+
+
+def test_a_term_that_a_source_has_whole_is_not_put_together(world: World):
+    source = vf.read_embedding(world.folder / "other.vec")
+    vectors = np.vstack([source.vectors, np.eye(3, dtype=source.vectors.dtype)[:2]])
+    both = vf.Embedding([*source.words, "white", "gold"], vectors)
+    alone, beside = (
+        vf.impute_tokens(world.folder / "model", ["white gold"], each).result.embedding
+        for each in (source, both)
+    )
+    np.testing.assert_allclose(beside["white gold"], alone["white gold"], rtol=1e-5)
+
+
+def test_a_table_of_facts_has_no_mean_of_parts(world: World):
+    """The mean of two towns' facts says nothing about a town that has both their names."""
+    found = vf.impute_tokens(
+        world.folder / "model", ["word3 word50", "radium"], world.folder / "facts.csv"
+    )
+    assert found.skipped == {"word3 word50": "is not described by any source"}
+
+
+def test_the_summary_says_how_many_more_terms_were_skipped(world: World):
+    world.write("terms.txt", "radium\n" + "".join(f"absent{i}\n" for i in range(5)))
+    status, out, _ = world.run("tokens", "model", "terms.txt", "--source", "other.vec", "-o", "new")
+    assert status == 0
+    assert "and 2 more, which --json lists" in out
+    world.write("terms.txt", "".join(f"absent{i}\n" for i in range(7)))
+    message = world.refused("tokens", "model", "terms.txt", "--source", "other.vec", "-o", "other")
+    assert "'absent0' is not described" in message
+    assert "and 2 more" in message
+
+
 def test_the_page_of_tokens_can_compare_methods(world: World):
     page = ("-o", "new", "--report", "p.html", "--evaluate")
     done = world.json("tokens", "model", "terms.txt", "--source", "other.vec", *page)

@@ -9,6 +9,7 @@ import pytest
 from vecfill import InputError
 from vecfill.model.fitted import fit
 from vecfill.model.known import KnownRows
+from vecfill.model.offset import Curve, OffsetRule
 from vecfill.model.predictors import (
     PAPER,
     RIVALS,
@@ -18,6 +19,7 @@ from vecfill.model.predictors import (
     Nearest,
 )
 from vecfill.model.space import Space
+from vecfill.model.stretch import Stretch
 from vecfill.model.wanted import Unknown
 from vecfill.trust.signals import SIGNALS, signals
 
@@ -181,3 +183,32 @@ def test_shares_of_a_regression_on_few_rows_reproduce_its_vectors():
     shares = found.composition.mix.shares(np.arange(4))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     np.testing.assert_allclose(shares @ embedding[:8], found.vectors, atol=1e-8)
+
+
+@pytest.mark.parametrize("has_offset", [False, True])
+def test_imputed_rows_are_stretched_and_known_rows_keep_their_bits(has_offset):
+    domain, embedding, is_known = made()
+    space, offsets = Space(domain), None
+    if has_offset:
+        curve = Curve(np.array([0.0, 9.0]), np.vstack([np.zeros(7), np.ones(7)]))
+        rarity = np.where(is_known, np.arange(60) / 10, np.nan)
+        spared = np.arange(60) % 2 == 0
+        given = KnownRows(embedding, is_known)
+        offsets = OffsetRule(1.0, curve=curve).offsets(rarity, given, spared)
+    plain, long = (
+        fit(PAPER, space, embedding, is_known, offsets=offsets, stretch=stretch)
+        for stretch in (None, Stretch(2.0, 3.0))
+    )
+    assert long.embedding[is_known].tobytes() == embedding[is_known].tobytes()
+    known, moved = embedding[is_known], np.zeros((20, 7))
+    if long.offsets is not None:
+        known, moved = known - long.offsets.known, long.offsets.unknown
+    mean, factors = known.mean(axis=0), np.full(20, 2.0)
+    if has_offset:
+        factors[1::2] = 3.0
+    steps = plain.embedding[~is_known] - moved - mean
+    expected = mean + factors[:, None] * steps + moved
+    np.testing.assert_allclose(long.embedding[~is_known], expected, atol=1e-10)
+    np.testing.assert_allclose(
+        long.as_predicted().embedding, plain.as_predicted().embedding, atol=1e-10
+    )

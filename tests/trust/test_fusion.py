@@ -16,8 +16,8 @@ from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choice import FewerDims
 from vecfill.trust.folds import hidden_folds
-from vecfill.trust.fusion import choose_sources, weighed
-from vecfill.trust.unseen import importance_like, out_of_fold
+from vecfill.trust.fusion import _kept, choose_sources, weighed
+from vecfill.trust.unseen import OutOfFold, importance_like, out_of_fold
 
 N = 300
 NAMES = [f"e{row}" for row in range(N)]
@@ -377,3 +377,79 @@ def test_a_source_that_alone_describes_some_rows_is_kept_though_hidden_ones_do_w
 
     assert kept(n_alone=0) == [True, False]
     assert kept(n_alone=20) == [True, True]
+
+
+def seen_by(predicted, truth, *, is_guess, is_present=None, importance=None) -> OutOfFold:
+    """Return hidden rows as some sources predict them, in five groups."""
+    n_rows = len(truth)
+    return OutOfFold(
+        np.stack(predicted),
+        truth,
+        np.ones((n_rows, len(predicted)), bool) if is_present is None else is_present,
+        np.arange(n_rows) % 5,
+        truth,
+        np.arange(n_rows),
+        np.ones(n_rows) if importance is None else importance,
+        {},
+        np.zeros(truth.shape[1]),
+        np.array(is_guess),
+    )
+
+
+def test_few_rows_hardly_change_how_much_a_guess_counts_and_many_do():
+    """The other source says all that is true: a guess adds nothing where it can be judged."""
+    rng = np.random.default_rng(0)
+    truth, guess = rng.normal(size=(2, 4000, 6))
+    is_present = np.ones((4000, 2), bool)
+    weights = []
+    for n_guessed in (40, 4000):
+        is_present[:, 1] = np.arange(4000) < n_guessed
+        predicted = [truth, np.where(is_present[:, 1:], guess, 0.0)]
+        unseen = seen_by(predicted, truth, is_guess=[False, True], is_present=is_present)
+        weights.append(unseen.weights((True, True), [0, 1], np.arange(4000)))
+    np.testing.assert_allclose([each[0] for each in weights], 1.0, atol=0.1)
+    # As 100 rows that say 1 beside 1,040 that say 0, and beside 5,000.
+    assert weights[0][1] == pytest.approx(100 / 1140, abs=0.03)
+    assert weights[1][1] == pytest.approx(100 / 5100, abs=0.01)
+
+
+def test_rows_without_a_guess_teach_how_much_the_other_source_counts():
+    """It predicts forty rows with a guess twice too long, and a thousand others as they are."""
+    rng = np.random.default_rng(0)
+    truth, guess = rng.normal(size=(2, 1040, 6))
+    is_guessed = np.arange(1040) < 40
+    predicted = [
+        truth * np.where(is_guessed, 2.0, 1.0)[:, None],
+        np.where(is_guessed[:, None], guess, 0.0),
+    ]
+    is_present = np.column_stack([np.ones(1040, bool), is_guessed])
+    unseen = seen_by(predicted, truth, is_guess=[False, True], is_present=is_present)
+    weight, _ = unseen.weights((True, True), [0, 1], np.arange(1040))
+    # Those forty alone would say 0.5. They count as 1,040, the others as 1,000.
+    assert weight == pytest.approx((1040 * 2 + 1000) / (1040 * 4 + 1000), abs=0.02)
+
+
+def test_rows_of_other_kinds_keep_a_few_of_one_kind_from_deciding():
+    """Forty rows of the kind that is asked for are predicted by half; the others as they are."""
+    rng = np.random.default_rng(0)
+    truth, noise = rng.normal(size=(2, 1000, 6))
+    is_few = np.arange(1000) < 40
+    predicted = [truth * np.where(is_few, 2.0, 1.0)[:, None], noise]
+    unseen = seen_by(predicted, truth, is_guess=[False, False], importance=is_few * 1.0)
+    (weight, _) = unseen.weights((True, True), [0, 1], np.arange(1000))
+    # Alone they would say 0.5. Each counts twice, as what it is and as one of a thousand.
+    assert weight == pytest.approx((2 * 40 * 2 + 960) / (2 * 40 * 4 + 960), abs=0.01)
+
+
+def test_a_source_of_noise_is_mostly_dropped_and_one_that_helps_always_stays():
+    """Of sources of nothing but noise, some seem to help hidden rows a little."""
+    rng = np.random.default_rng(0)
+    n_kept = {0.0: 0, 0.9: 0}
+    for _ in range(20):
+        truth, error, noise = rng.normal(size=(3, 150, 6))
+        for share in n_kept:
+            predicted = [truth + error, share * truth + noise]
+            unseen = seen_by(predicted, truth, is_guess=[False, False])
+            n_kept[share] += 1 in _kept(unseen, [0, 1], np.ones((5, 2), bool), "balanced")
+    assert n_kept[0.0] < 10
+    assert n_kept[0.9] == 20

@@ -135,6 +135,8 @@ def _summary(done: NewTokens) -> str:
     if skipped:
         lines.append(("Skipped", f"{len(skipped):,}"))
     lines += [("", f"{term} {why}") for term, why in list(skipped.items())[:_N_SHOWN]]
+    if len(skipped) > _N_SHOWN:
+        lines.append(("", f"and {len(skipped) - _N_SHOWN:,} more, which --json lists"))
     how = result.predictor.in_words()
     lines.append(("Imputed", f"{n_added:,} from {count(len(result.known), 'word')}, by {how}"))
     if result.confidence is not None:

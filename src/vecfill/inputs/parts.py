@@ -96,6 +96,41 @@ def whole_vectors(
     return dict(zip(domain.entities, vectors, strict=True)), domain.reader.parts
 
 
+def rows_of_parts(names: Sequence[str], words: Sequence[str]) -> dict[str, int]:
+    """Return the row of each part of the names of several words, of those that are words.
+
+    Examples
+    --------
+    >>> rows_of_parts(["Fort Worth", "Oslo"], ["the", "fort", "oslo", "Fort"])
+    {'fort': 1}
+    """
+    parts = {part for name in folded(names) if "_" in name for part in name.split("_")}
+    row_of: dict[str, int] = {}
+    for row, token in enumerate(folded(words)):
+        if token in parts:
+            row_of.setdefault(token, row)
+    return row_of
+
+
+def means_of_parts(names: Sequence[str], model: PartsModel) -> dict[str, np.ndarray]:
+    """Return the mean vector of the parts of each name of which all have one; rare ones count more.
+
+    Examples
+    --------
+    >>> model = PartsModel(("fort", "worth"), np.array([7, 7]), np.eye(2))
+    >>> means_of_parts(["Fort Worth", "Fort Knox"], model)
+    {'Fort Worth': array([0.5, 0.5])}
+    """
+    words = set(model.words)
+    wholes = [
+        name
+        for name, token in zip(names, folded(names), strict=True)
+        if "_" in token and words.issuperset(token.split("_"))
+    ]
+    features, _ = model.features(wholes)
+    return dict(zip(wholes, features[:, : model.vectors.shape[1]], strict=True))
+
+
 MEAN_SHARE = 0.3
 """How much of the mean of the parts is added to what a map makes of them. On 3,000 hyphenated words
 of GloVe, hidden, .3 brings the median rank of the truth from 2,645 to 340 and centred cosine from
@@ -122,8 +157,8 @@ def parts_guess(
     --------
     >>> base = Embedding(["fort", "worth", "new", "york"], np.eye(4))
     >>> parts_guess(["Fort Worth", "New York", "Oslo"], {}, base).vectors.round(2)
-    array([[ 0.06,  0.08, -0.06, -0.08],
-           [-0.06, -0.08,  0.06,  0.08]])
+    array([[ 0.05,  0.08, -0.06, -0.07],
+           [-0.05, -0.08,  0.06,  0.07]])
     """
     known = _Parts.of(vocabulary)
     own = [{words_of_entities.get(name, name), name} for name in entities]

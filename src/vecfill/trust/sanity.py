@@ -46,6 +46,9 @@ LITTLE = 0.1
 """By how much they must be more alike for shared nearest words to be a collapse. Vectors of a file
 may all be much alike, and then there is little room above."""
 
+MOST_OF_ALL = 0.5
+"""By how much the largest hub may be larger where vectors of a file are all much alike."""
+
 CROWDED_HUB, COLLAPSED_HUB = 0.1, 0.25
 """By how much the share of the most frequent nearest word may be larger. The collapse had .36."""
 
@@ -121,7 +124,10 @@ class Sanity:
             return "fine"
         alike = self.imputed.spread - max(self.true.spread, self.stand_for or -1.0)
         hubs = self.imputed.largest_hub - self.true.largest_hub
-        if alike > COLLAPSED or (hubs > COLLAPSED_HUB and alike > LITTLE):
+        # Among few vectors, chance alone lets some share a word.
+        hubs -= 1.0 / np.sqrt(self.imputed.n_vectors)
+        is_crowd = hubs > MOST_OF_ALL and alike > LITTLE
+        if alike > COLLAPSED or is_crowd or (hubs > COLLAPSED_HUB and alike > CROWDED):
             return "collapsed"
         return "crowded" if alike > CROWDED or hubs > CROWDED_HUB else "fine"
 
@@ -216,9 +222,11 @@ class Words:
         if len(vocabulary) * vocabulary.n_dims * 3 * n_rows > MOST_PRODUCTS:
             places = frequent_and_even(len(vocabulary), n_frequent=N_WORDS, n_even=N_WORDS)
         self.is_whole = is_whole and places.size == len(vocabulary)
-        vectors = vocabulary.vectors[places].astype(np.float32)
+        vectors = vocabulary.vectors[places]
+        vectors = vectors.astype(np.promote_types(vectors.dtype, np.float32), copy=False)
         vectors[~np.isfinite(vectors).all(axis=1)] = 0.0
-        self._directions = unit(vectors).astype(np.float32)
+        # Directions first: 1e160 has no place in 32 bits, its direction has.
+        self._directions = unit(vectors).astype(np.float32, copy=False)
         self._words = [vocabulary.words[place] for place in places.tolist()]
         row_of = {word: row for row, word in enumerate(self._words)}
         self._own = np.array([row_of.get(word_of.get(name, ""), -1) for name in entities], np.int64)

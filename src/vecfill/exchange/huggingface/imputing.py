@@ -11,20 +11,28 @@ from typing import Any
 import numpy as np
 
 from vecfill import checks
+from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, word_pieces
 from vecfill.inputs.domain import as_domain
+from vecfill.inputs.entities import listed
 from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
+from vecfill.inputs.folding import folded
 from vecfill.inputs.frames import frame_of, keyed
+from vecfill.inputs.later_texts import PartsModel
 from vecfill.inputs.names import match_names
+from vecfill.inputs.parts import means_of_parts, rows_of_parts
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.rarity import has_several_words
 from vecfill.inputs.sources import are_sources
 from vecfill.io import iter_words, read_embedding
+from vecfill.io.batches import finite_rows
 from vecfill.io.names import read_names
 from vecfill.requests import DOMAIN_OPTIONS, Ask, Method, Reading, Trust, takes
 from vecfill.result import Result
 from vecfill.run import impute
+from vecfill.wording import count
 
 PIECES = "pieces"
 """The source that is made of a model's own word pieces."""
@@ -32,6 +40,8 @@ OF_TABLES = (*DOMAIN_OPTIONS, "match", "aliases")
 OF_VECTORS = ("kind", "standardize", "match", "aliases", "format", "member")
 """Options that say how a table, and a file of word vectors, is read."""
 _NOT_COVERED = "is not described by any source"
+N_NAMED = 5
+"""Terms that a refusal names, with what is wrong with each."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,8 @@ def impute_tokens(
     """Return rows for terms that a language model splits into pieces, ready for `add_tokens`.
 
     The model's whole words that a source describes too teach how descriptions and rows go together.
+    A term of several words that word vectors lack is described by the mean of its parts, if all of
+    them have a vector.
     An output table that is not tied to the input table is imputed in its own space.
 
     Parameters
@@ -102,12 +114,14 @@ def impute_tokens(
     _check_head(model, head)
     usable, skipped = _usable(model, read_terms(terms))
     tell("Reading sources", 0, 0)
-    domains = {
-        name: _domain(model, each, usable, reading, tensor) for name, each in sources.items()
-    }
+    domains: dict[str, Domain] = {}
+    reasons: dict[str, str] = {}
+    for name, each in sources.items():
+        domains[name], lacking = _domain(model, each, usable, reading, tensor)
+        reasons |= lacking
     entities = {name: set(each.entities) for name, each in domains.items()}
     covered = set().union(*entities.values())
-    skipped |= {term: _NOT_COVERED for term in usable if term not in covered}
+    skipped |= {term: reasons.get(term, _NOT_COVERED) for term in usable if term not in covered}
     if covered.isdisjoint(usable):
         raise InputError(_about_nothing(skipped))
     ask = replace(ask, reading=Reading(match="exact"))
@@ -200,9 +214,11 @@ def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, 
 
 
 def _about_nothing(skipped: Mapping[str, str]) -> str:
-    term, why = next(iter(skipped.items()))
+    reasons = [f"{term!r} {why}" for term, why in skipped.items()]
+    more = len(reasons) - N_NAMED
+    rest = f"; and {more:,} more" if more > 0 else ""
     return (
-        f"No term can be given a token; for example, {term!r} {why}. "
+        f"No term can be given a token: {'; '.join(reasons[:N_NAMED])}{rest}. "
         "Check the spelling of terms and of the source's names, or use the source 'pieces'."
     )
 
@@ -243,19 +259,74 @@ def _refuse_unused(reading: Reading, sources: Iterable[Any]) -> None:
 
 def _domain(
     model: ModelFolder, source: Any, terms: list[str], reading: Reading, tensor: str | None
-) -> Domain:
-    """Return what a source says about the terms and about whole words of the model."""
+) -> tuple[Domain, dict[str, str]]:
+    """Return what a source says about the terms and about whole words of the model.
+
+    Beside it, why terms of several words have no description by their parts.
+    """
     if isinstance(source, str) and source == PIECES:
-        return word_pieces(model.path, terms, tensor=tensor)
-    if _is_file_of_vectors(source, reading):
+        return word_pieces(model.path, terms, tensor=tensor), {}
+    if not isinstance(source, Embedding) and not _is_file_of_vectors(source, reading):
+        domain = read_domain(source, reading)
+        return _renamed(domain, _places(model, terms, domain.entities, reading)), {}
+    if isinstance(source, Embedding):
+        words = source.words
+    else:
         batches = iter_words(source, format=reading.format, member=reading.member)
-        found = _places(model, terms, [word for batch in batches for word in batch], reading)
-        wanted = dict.fromkeys(found.values())
+        words = [word for batch in batches for word in batch]
+    places = _places(model, terms, words, reading)
+    taken = {*places, *words}
+    several = [term for term in terms if term not in taken and has_several_words([term])[0]]
+    rows = rows_of_parts(several, words)
+    if isinstance(source, Embedding):
+        vectors = source
+    else:
+        wanted = dict.fromkeys([*places.values(), *(words[row] for row in rows.values())])
         vectors = read_embedding(source, words=wanted, format=reading.format, member=reading.member)
-        domain = as_domain(vectors, standardize=reading.standardize)
-        return _renamed(replace(domain, notes=vectors.notes), found)
-    domain = read_domain(source, reading)
-    return _renamed(domain, _places(model, terms, domain.entities, reading))
+    means = _means_of_parts(several, rows, vectors[[words[row] for row in rows.values()]])
+    vectors = _extended(vectors, means)
+    if isinstance(source, Embedding):
+        domain = read_domain(vectors, reading)
+    else:
+        domain = replace(as_domain(vectors, standardize=reading.standardize), notes=vectors.notes)
+    if means:
+        domain = replace(domain, notes=(*domain.notes, _about_means(list(means))))
+    # In the order of the terms, in which they get their ids.
+    asked = {term: places.get(term, term) for term in terms if term in places or term in means}
+    words_of_model = {word: name for word, name in places.items() if word not in asked}
+    lacking = {term: _why_no_mean(term, rows) for term in several if term not in means}
+    return _renamed(domain, words_of_model | asked), lacking
+
+
+def _means_of_parts(
+    terms: Sequence[str], rows: Mapping[str, int], vectors: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the mean of the parts of terms of several words; `rows` tell how rare each part is."""
+    is_finite = finite_rows(vectors)
+    parts = [part for part, is_good in zip(rows, is_finite, strict=True) if is_good]
+    ranks = np.array([rows[part] for part in parts], np.int64)
+    return means_of_parts(terms, PartsModel(tuple(parts), ranks, vectors[is_finite]))
+
+
+def _extended(vectors: Embedding, means: Mapping[str, FloatArray]) -> Embedding:
+    """Return vectors with those of terms that they lack."""
+    if not means:
+        return vectors
+    rows = np.stack(list(means.values())).astype(vectors.vectors.dtype)
+    every = np.concatenate([vectors.vectors, rows])
+    return Embedding([*vectors.words, *means], every, notes=vectors.notes)
+
+
+def _about_means(terms: Sequence[str]) -> str:
+    several = count(len(terms), "term of several words is", "terms of several words are")
+    return f"{several} described by the mean of the parts: {listed(map(printable, terms))}."
+
+
+def _why_no_mean(term: str, rows: Mapping[str, int]) -> str:
+    """Return why a term of several words has no description by its parts."""
+    lacking = [part for part in folded([term])[0].split("_") if part not in rows]
+    what = f"nor has its part {listed(lacking)} a vector" if lacking else "nor by its parts"
+    return f"{_NOT_COVERED}, {what}"
 
 
 def _places(
