@@ -30,12 +30,48 @@ N_RANKED = 400
 """Names of several words whose parts are ranked in the whole file."""
 
 US_NEARBY = frozenset(
-    """
-    arlington dallas austin houston richmond baltimore pasadena glendale lakewood lauderdale omaha
-    louisville portland lubbock jacksonville fresno tulsa minneapolis cincinnati columbus miami
-    springfield pittsburgh charlottesville danville plano irving denver sacramento philadelphia
-    memphis nashville atlanta phoenix tucson orlando tampa wilmington rochester bloomington
-    """.split()
+    [
+        "arlington",
+        "dallas",
+        "austin",
+        "houston",
+        "richmond",
+        "baltimore",
+        "pasadena",
+        "glendale",
+        "lakewood",
+        "lauderdale",
+        "omaha",
+        "louisville",
+        "portland",
+        "lubbock",
+        "jacksonville",
+        "fresno",
+        "tulsa",
+        "minneapolis",
+        "cincinnati",
+        "columbus",
+        "miami",
+        "springfield",
+        "pittsburgh",
+        "charlottesville",
+        "danville",
+        "plano",
+        "irving",
+        "denver",
+        "sacramento",
+        "philadelphia",
+        "memphis",
+        "nashville",
+        "atlanta",
+        "phoenix",
+        "tucson",
+        "orlando",
+        "tampa",
+        "wilmington",
+        "rochester",
+        "bloomington",
+    ]
 )
 """Words of GloVe that are cities of the United States, enough to judge what Fort Worth is near."""
 

@@ -313,7 +313,8 @@ class LivingModel(KeptModel):
         if composition.trend is not None:
             trend = self._moved(composition.trend.at(np.array([row])), [word])
         offset_share, trend_share = shares_of_way(whole, centre, offset, trend)
-        ways = float(offset_share[0]), float(trend_share[0])
+        is_spared = bool(self._are_spared([word])[0])
+        ways = 0.0 if is_spared else float(offset_share[0]), float(trend_share[0])
         known = NamesOfRows(self.names, self._known)
         composed = composed_of(word, row, composition, ways, known, n=n)
         return replace(composed, stretch=float(self._factors_of_new([word])[0, 0]))

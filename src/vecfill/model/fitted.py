@@ -93,7 +93,11 @@ class Model:
             middle = centre if self.offsets is None else _centre_of(self.rows, self.offsets)
             factors = self.stretch.factors(self.offsets, rows.size)[:, None]
             trend = middle + factors * (self.composition.trend.at(rows) - middle)
-        return shares_of_way(self.embedding[rows], centre, offset, trend)
+        of_offset, of_trend = shares_of_way(self.embedding[rows], centre, offset, trend)
+        if self.offsets is not None:
+            # Rows that are not rare have the offset of what they are made of: it is the mix's.
+            of_offset = np.where(self.offsets.is_rare, of_offset, 0.0)
+        return of_offset, of_trend
 
     def vectors_of_new(self, new_rows: Rows) -> np.ndarray:
         """Return vectors for rows that were not there when it was fitted; nothing is refitted.

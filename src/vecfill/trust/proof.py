@@ -270,7 +270,15 @@ def _strata(
                 here = labels.copy()
                 here[np.flatnonzero(~is_known)[~rows]] = None
                 found = strata_of(here, is_known, told, confidence.is_covered)
-                strata += [each for each in found if each.n_unknown or len(learnt) == 1]
+                if len(learnt) == 1:
+                    strata += found
+                    continue
+                suffix = ", taken for rare" if told is learnt[-1][0] else ""
+                strata += [
+                    replace(stratum, name=stratum.name + suffix)
+                    for stratum in found
+                    if stratum.n_unknown
+                ]
     return tuple(strata)
 
 
