@@ -29,50 +29,14 @@ N_HEADINGS = 1500
 N_RANKED = 400
 """Names of several words whose parts are ranked in the whole file."""
 
-US_NEARBY = frozenset(
-    [
-        "arlington",
-        "dallas",
-        "austin",
-        "houston",
-        "richmond",
-        "baltimore",
-        "pasadena",
-        "glendale",
-        "lakewood",
-        "lauderdale",
-        "omaha",
-        "louisville",
-        "portland",
-        "lubbock",
-        "jacksonville",
-        "fresno",
-        "tulsa",
-        "minneapolis",
-        "cincinnati",
-        "columbus",
-        "miami",
-        "springfield",
-        "pittsburgh",
-        "charlottesville",
-        "danville",
-        "plano",
-        "irving",
-        "denver",
-        "sacramento",
-        "philadelphia",
-        "memphis",
-        "nashville",
-        "atlanta",
-        "phoenix",
-        "tucson",
-        "orlando",
-        "tampa",
-        "wilmington",
-        "rochester",
-        "bloomington",
-    ]
-)
+US_NEARBY = {
+    "arlington", "dallas", "austin", "houston", "richmond", "baltimore", "pasadena", "glendale",
+    "lakewood", "lauderdale", "omaha", "louisville", "portland", "lubbock", "jacksonville",
+    "fresno", "tulsa", "minneapolis", "cincinnati", "columbus", "miami", "springfield",
+    "pittsburgh", "charlottesville", "danville", "plano", "irving", "denver", "sacramento",
+    "philadelphia", "memphis", "nashville", "atlanta", "phoenix", "tucson", "orlando", "tampa",
+    "wilmington", "rochester", "bloomington",
+}  # fmt: skip
 """Words of GloVe that are cities of the United States, enough to judge what Fort Worth is near."""
 
 

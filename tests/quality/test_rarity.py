@@ -24,9 +24,11 @@ def question(study, share=0.4, how="rarest", n_rows=60):
     return study.Question(names, domain, embedding, rarity, ~is_hidden, is_hidden)
 
 
-def answer(study, vectors, *, bound=None):
+def answer(study, vectors, *, bound=None, start=None):
     nothing = np.full(len(vectors), np.nan)
-    return study.Answer(vectors, nothing, nothing if bound is None else bound, "")
+    bound = nothing if bound is None else bound
+    start = np.zeros_like(vectors) if start is None else start
+    return study.Answer(vectors, nothing, bound, start, "")
 
 
 def test_the_rarest_are_hidden_and_no_unknown_row_is(study):
@@ -67,7 +69,7 @@ def test_an_offset_shared_by_all_hidden_rows_shows_only_in_the_centred_cosine(st
     assert found.centred_cosine < 0.99
 
 
-def test_coverage_is_of_the_centred_cosine(study):
+def test_coverage_is_of_the_cosine_from_the_constant(study):
     asked = question(study)
     truth = asked.embedding[asked.is_hidden].astype(float)
     noisy = truth + np.random.default_rng(1).normal(size=truth.shape)
@@ -75,7 +77,9 @@ def test_coverage_is_of_the_centred_cosine(study):
     bound = study.cosines(noisy - centre, truth - centre)
     # Equal to the cosine, so it holds; a little above it for a quarter of the rows.
     bound[: len(bound) // 4] += 1e-6
-    found = study.measured(asked, answer(study, noisy, bound=bound - 1e-9), 0.0)
+    start = np.repeat(centre[None], len(truth), axis=0)
+    told = answer(study, noisy, bound=bound - 1e-9, start=start)
+    found = study.measured(asked, told, 0.0)
     assert found.coverage == pytest.approx(1 - (len(bound) // 4) / len(bound))
 
 

