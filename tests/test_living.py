@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import vecfill as vf
 from vecfill.errors import FormatError, InputError
-from vecfill.living import LivingModel
+from vecfill.living.model import LivingModel
 from vecfill.model.fitted import fit
 from vecfill.model.offset import Curve, OffsetRule
 from vecfill.model.predictors import (

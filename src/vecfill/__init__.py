@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from vecfill.io import read_embedding, write_embedding
     from vecfill.jobs.enrich import enrich
     from vecfill.jobs.table import fill_table
-    from vecfill.living import LivingModel, load
+    from vecfill.living.model import LivingModel, load
     from vecfill.machine.progress import ProgressBar
     from vecfill.model.predictors import LatentSemantic
     from vecfill.result import Result
@@ -112,7 +112,7 @@ _HOMES = {
     "FormatError": "vecfill.errors",
     "InputError": "vecfill.errors",
     "LatentSemanticImputer": "vecfill.estimators.latent_semantic",
-    "LivingModel": "vecfill.living",
+    "LivingModel": "vecfill.living.model",
     "MissingExtraError": "vecfill.errors",
     "NoSignalError": "vecfill.errors",
     "VecfillError": "vecfill.errors",
@@ -133,7 +133,7 @@ _HOMES = {
     "impute": "vecfill.run",
     "impute_dataset": "vecfill.distributed.job",
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
-    "load": "vecfill.living",
+    "load": "vecfill.living.model",
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.text",
     "to_gensim": "vecfill.exchange.gensim",

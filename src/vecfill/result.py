@@ -19,8 +19,8 @@ from vecfill.inputs.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table_filling import Filling, filled
 from vecfill.io.provenance import provenance
-from vecfill.living import LivingModel
-from vecfill.living_of import living_model
+from vecfill.living.fitted import living_model
+from vecfill.living.model import LivingModel
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor

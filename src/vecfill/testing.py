@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from vecfill.errors import InputError
-from vecfill.living import LivingModel, load
+from vecfill.living.model import LivingModel, load
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.space import Space

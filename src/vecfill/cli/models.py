@@ -114,7 +114,7 @@ def add(
 
 def inspect(model: ModelFile, json: options.JsonOption = False) -> None:
     """Describe a saved model: method, inputs, date and quality."""
-    from vecfill.living import load
+    from vecfill.living.model import load
 
     living = load(model, check=True)
     if json:

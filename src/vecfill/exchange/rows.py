@@ -6,10 +6,10 @@ from collections.abc import Container
 
 import numpy as np
 
-from vecfill.added import Added
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.living import LivingModel
+from vecfill.living.added import Added
+from vecfill.living.model import LivingModel
 from vecfill.result import Result
 
 Found = Result | Embedding | LivingModel | Added

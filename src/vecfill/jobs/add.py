@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vecfill.added import Added
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
 from vecfill.inputs.files import PathOrName, Progress, quiet, word_in_file
@@ -20,7 +19,8 @@ from vecfill.io.atomic import atomic_output, together
 from vecfill.io.table_files import check_suffix, rewritten_columns, table_format
 from vecfill.io.tables import TableFile, read_table
 from vecfill.io.targets import check_targets
-from vecfill.living import LivingModel, load
+from vecfill.living.added import Added
+from vecfill.living.model import LivingModel, load
 
 
 @dataclass(frozen=True)

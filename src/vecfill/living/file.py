@@ -21,7 +21,7 @@ from vecfill.inputs.spelling_model import SpellingModel
 from vecfill.inputs.tfidf import TextModel
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
-from vecfill.kept import Kept
+from vecfill.living.kept import Kept
 from vecfill.model import predictors
 from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.offset import Curve, OffsetRule

@@ -15,7 +15,8 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
-from vecfill.kept import Kept
+from vecfill.living.file import fitting_parts
+from vecfill.living.kept import Kept
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
@@ -24,7 +25,6 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
 from vecfill.model.stretch import Stretch
-from vecfill.model_file import fitting_parts
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.fusion import SourceReport
 from vecfill.trust.proof import Suspicion

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.added import Added
-from vecfill.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.kept_names import KeptNames, NamesOfRows
-from vecfill.kept import Kept
-from vecfill.kept_model import KeptModel, fitting
+from vecfill.living.added import Added
+from vecfill.living.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
+from vecfill.living.file import FileParts, fitting_parts, stored_space, write_model
+from vecfill.living.kept import Kept
+from vecfill.living.kept_model import KeptModel, fitting
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import shares_of_way
@@ -24,7 +25,6 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New
-from vecfill.model_file import FileParts, fitting_parts, stored_space, write_model
 from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new

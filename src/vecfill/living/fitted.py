@@ -13,8 +13,8 @@ from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.sources import JointDomain
-from vecfill.kept import Kept
-from vecfill.living import LivingModel
+from vecfill.living.kept import Kept
+from vecfill.living.model import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors.fused import Fused
