@@ -94,8 +94,8 @@ class Decision:
     odds_of_rare: float | None = None
     """Odds that unknown rows are rarer than known ones; ``None`` if nothing tells."""
     on_block: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
-    """Mean measures of the rarest known rows when they are hidden, without offset (``"none"``), with
-    the best (``"offset"``), and with nothing but the best, the same for all (``"offset_alone"``)."""
+    """Mean measures of the rarest known rows when they are hidden, without offset (``"none"``),
+    with the best (``"offset"``), and with nothing but it, the same for all (``"offset_alone"``)."""
     stretch: Stretch = field(default_factory=Stretch)
     """How much longer steps from the mean are made."""
 
