@@ -27,7 +27,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_distances
 
 import vecfill as vf
-from vecfill.inputs.names import match_names
+from vecfill.inputs.names.matching import match_names
 from vecfill.io import verify
 
 SURVEY = {name.removeprefix("xkcd:"): XKCD_COLORS[name] for name in reversed(XKCD_COLORS)}

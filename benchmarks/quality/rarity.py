@@ -34,8 +34,8 @@ from datasets import SETS, Set
 from quality_set import Vocabulary
 
 import vecfill as vf
-from vecfill.trust import decision
-from vecfill.trust.choice import Choice
+from vecfill.trust.choose import decision
+from vecfill.trust.choose.choice import Choice
 
 STUDIED = ("headings", "cities", "movies", "words", "companies", "elements", "compounds")
 SHARES = (0.4, 0.2)

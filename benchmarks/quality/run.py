@@ -33,11 +33,11 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.space import Space
-from vecfill.trust.choice import choose
-from vecfill.trust.confidence import learn_confidence
-from vecfill.trust.folds import Fold, hidden_folds
-from vecfill.trust.hidden import hide_and_impute
-from vecfill.trust.signals import signals
+from vecfill.trust.choose.choice import choose
+from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.prove.confidence import learn_confidence
+from vecfill.trust.prove.hidden import hide_and_impute
+from vecfill.trust.prove.signals import signals
 
 CLASSIC = "auto, classic"
 

@@ -32,10 +32,10 @@ from datasets import SETS, Set
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.space import Space
-from vecfill.trust import choice
-from vecfill.trust.candidates import first_round, other_degrees, other_ridges, second_round
-from vecfill.trust.folds import Fold, rarest_block
-from vecfill.trust.trials import Trials
+from vecfill.trust.choose import choice
+from vecfill.trust.choose.candidates import first_round, other_degrees, other_ridges, second_round
+from vecfill.trust.choose.folds import Fold, rarest_block
+from vecfill.trust.choose.trials import Trials
 
 Rounds = Iterator[Sequence[Sequence[Predictor]]]
 

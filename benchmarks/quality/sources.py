@@ -50,14 +50,14 @@ from datasets import GLOVE, SETS, Set
 import vecfill as vf
 from vecfill.inputs.describing import described
 from vecfill.inputs.domain import as_domain
-from vecfill.inputs.folding import folded
-from vecfill.inputs.siblings import inflected_siblings
+from vecfill.inputs.names.folding import folded
+from vecfill.inputs.names.siblings import inflected_siblings
 from vecfill.inputs.sources import JointDomain, read_sources
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
-from vecfill.trust.decision import decide
-from vecfill.trust.rivals import RIVALS
+from vecfill.trust.choose.decision import decide
+from vecfill.trust.compare.rivals import RIVALS
 
 
 @cache

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
     from vecfill.inputs.sources import edges
-    from vecfill.inputs.text import text
+    from vecfill.inputs.texts.text import text
     from vecfill.io import read_embedding, write_embedding
     from vecfill.jobs.enrich import enrich
     from vecfill.jobs.table import fill_table
@@ -135,7 +135,7 @@ _HOMES = {
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
     "load": "vecfill.living.model",
     "read_embedding": "vecfill.io",
-    "text": "vecfill.inputs.text",
+    "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",
     "to_pandas": "vecfill.exchange.tables",
     "to_spacy": "vecfill.exchange.spacy",

@@ -15,24 +15,24 @@ import numpy as np
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table_filling import Filling, filled
+from vecfill.inputs.table.filling import Filling, filled
 from vecfill.io.provenance import provenance
 from vecfill.living.fitted import living_model
 from vecfill.living.model import LivingModel
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
-from vecfill.trust.choice import Choice
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.decision import Decision
+from vecfill.trust.choose.choice import Choice
+from vecfill.trust.choose.decision import Decision
+from vecfill.trust.choose.fusion import SourceReports
+from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.explanation import Explanation, explain
-from vecfill.trust.fusion import SourceReports
-from vecfill.trust.proof import Proof, Suspicion
-from vecfill.trust.sanity import Sanity
-from vecfill.trust.scores import RowScores
-from vecfill.trust.strata import Stratum
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.proof import Proof, Suspicion
+from vecfill.trust.prove.sanity import Sanity
+from vecfill.trust.prove.strata import Stratum
 from vecfill.trust.tables import arrow_table, html_rows, pandas_frame
 from vecfill.wording import count, html_details, html_facts, percent, wrapped
 

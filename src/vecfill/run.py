@@ -13,7 +13,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
-from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.sources import JointDomain
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.memory import give_back
@@ -25,10 +25,10 @@ from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import MIN_DEGREES, Space
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
-from vecfill.trust.choice import FEWEST_KNOWN, Choice
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.decision import Decision, decide
-from vecfill.trust.evaluation import Evaluation, evaluate_rows
+from vecfill.trust.choose.choice import FEWEST_KNOWN, Choice
+from vecfill.trust.choose.decision import Decision, decide
+from vecfill.trust.choose.scores import GOALS
+from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import norm_factors
 from vecfill.trust.notes import (
     collapsed,
@@ -38,9 +38,9 @@ from vecfill.trust.notes import (
     sanity_notes,
     undescribed_notes,
 )
-from vecfill.trust.proof import Proof, prove
-from vecfill.trust.sanity import Sanity, Words, sanity_of
-from vecfill.trust.scores import GOALS
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.proof import Proof, prove
+from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
 from vecfill.wording import count
 
 

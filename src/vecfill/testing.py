@@ -20,7 +20,7 @@ from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import ALL, New, Unknown
 from vecfill.run import impute
-from vecfill.trust.signals import Seen, seen_of
+from vecfill.trust.prove.signals import Seen, seen_of
 
 __all__ = ["check_predictor", "check_signal"]
 

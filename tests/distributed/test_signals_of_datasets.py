@@ -9,8 +9,8 @@ from vecfill.distributed import judging
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
-from vecfill.trust import signals as signals_module
-from vecfill.trust.signals import SIGNALS, signals
+from vecfill.trust.prove import signals as signals_module
+from vecfill.trust.prove.signals import SIGNALS, signals
 
 from .made import made
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vecfill.errors import InputError
-from vecfill.inputs import features
 from vecfill.inputs.domain import as_domain
+from vecfill.inputs.table import features
 
 numbers = st.one_of(st.none(), st.integers(-9, 9).map(float), st.floats(-1e6, 1e6))
 labels = st.sampled_from(["red", "green", "a b", "=cmd()", None])
@@ -325,7 +325,7 @@ def test_formula_like_cells_are_plain_text(tmp_path):
 
 
 def test_tables_too_wide_or_too_large_are_refused_with_advice(monkeypatch):
-    monkeypatch.setattr("vecfill.inputs.frames.MAX_COLUMNS", 3)
+    monkeypatch.setattr("vecfill.inputs.table.frames.MAX_COLUMNS", 3)
     wide = pa.table({"name": ["a", "b"], **{f"x{i}": [1.0, 2.0] for i in range(4)}})
     with pytest.raises(InputError, match=r"4 columns, more than 3 dense.*sparse"):
         as_domain(wide)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vecfill.inputs.encoders import encoded, load_encoder
+from vecfill.inputs.texts.encoders import encoded, load_encoder
 
 
 @pytest.mark.extra

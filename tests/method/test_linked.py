@@ -7,9 +7,9 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from vecfill.inputs import graphs
-from vecfill.inputs.frames import frame_of
-from vecfill.inputs.graphs import domain_of_edges
+from vecfill.inputs.graphs import edges as graphs
+from vecfill.inputs.graphs.edges import domain_of_edges
+from vecfill.inputs.table.frames import frame_of
 from vecfill.method.graph import measured_neighbor_graphs
 from vecfill.method.search.linked import linked_tree
 from vecfill.method.search.neighbors import exact_neighbors

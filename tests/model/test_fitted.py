@@ -21,7 +21,7 @@ from vecfill.model.predictors import (
 from vecfill.model.space import Space
 from vecfill.model.stretch import Stretch
 from vecfill.model.wanted import Unknown
-from vecfill.trust.signals import SIGNALS, signals
+from vecfill.trust.prove.signals import SIGNALS, signals
 
 
 def made(n_rows: int = 60, n_known: int = 40, seed: int = 0):

@@ -17,7 +17,7 @@ from vecfill.model.predictors import kernel_ridge as module
 from vecfill.model.predictors.kernel_systems import Approximate, Factors, FromLandmarks, factorised
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.signals import SIGNALS, signals
+from vecfill.trust.prove.signals import SIGNALS, signals
 
 EVERY = [
     KernelRidge(width=0.7, ridge=0.1),

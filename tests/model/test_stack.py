@@ -16,8 +16,8 @@ from vecfill.model.predictors import KernelRidge, LatentSemantic, Mean, Nearest
 from vecfill.model.space import Space
 from vecfill.model.stack import Attention, Stack
 from vecfill.model.wanted import Unknown
-from vecfill.trust.signals import SIGNALS, signals
-from vecfill.trust.stacking import stack_weights, stacked
+from vecfill.trust.choose.stacking import stack_weights, stacked
+from vecfill.trust.prove.signals import SIGNALS, signals
 
 MEMBERS = (LatentSemantic(min_degree=5), KernelRidge(width=0.7, ridge=0.1), Nearest())
 STACK = Stack(MEMBERS, (0.4, 0.5, 0.3))
@@ -123,7 +123,7 @@ def test_a_row_is_predicted_with_weights_that_other_folds_have_learnt():
     group = np.repeat([0, 1], 20)
     right_for_0 = np.where(group[:, None] == 0, truth, rng.normal(size=truth.shape))
     right_for_1 = np.where(group[:, None] == 1, truth, rng.normal(size=truth.shape))
-    from vecfill.trust.folds import hidden_folds
+    from vecfill.trust.choose.folds import hidden_folds
 
     folds = list(hidden_folds(np.ones(40, bool), n_folds=2, seed=0))
     seen = [(fold, rng.normal(size=(20, 6))) for fold in folds]

@@ -24,7 +24,7 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New, SourceRows, Unknown
-from vecfill.trust.signals import SIGNALS, mixed_values, signals
+from vecfill.trust.prove.signals import SIGNALS, mixed_values, signals
 
 PREDICTORS = {
     "paper": LatentSemantic(min_degree=4),

@@ -10,13 +10,13 @@ import pytest
 import vecfill as vf
 from vecfill.inputs.rarity import VocabularyMeans, in_counts
 from vecfill.model.offset import Curve
-from vecfill.trust.confidence import excess_of, learn_confidence
-from vecfill.trust.folds import dealt_out
-from vecfill.trust.hidden import Hidden, Region, _carried
-from vecfill.trust.proof import _kinds, _seen
-from vecfill.trust.scores import RowScores
-from vecfill.trust.signals import SIGNALS
-from vecfill.trust.strata import kinds_by_count
+from vecfill.trust.choose.folds import dealt_out
+from vecfill.trust.choose.scores import RowScores
+from vecfill.trust.prove.confidence import excess_of, learn_confidence
+from vecfill.trust.prove.hidden import Hidden, Region, _carried
+from vecfill.trust.prove.proof import _kinds, _seen
+from vecfill.trust.prove.signals import SIGNALS
+from vecfill.trust.prove.strata import kinds_by_count
 
 
 def hidden_block(n_rows: int = 200) -> Hidden:

@@ -7,13 +7,13 @@ import numpy as np
 from tests.trust.test_choice import made
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
-from vecfill.trust import decision as decision_module
-from vecfill.trust.choice import choose, honest_scores
-from vecfill.trust.confidence import _cross_fitted, learn_confidence
-from vecfill.trust.evaluation import evaluate_rows
-from vecfill.trust.folds import hidden_folds
-from vecfill.trust.hidden import Hidden, hide_and_impute
-from vecfill.trust.scores import RowScores
+from vecfill.trust.choose import decision as decision_module
+from vecfill.trust.choose.choice import choose, honest_scores
+from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.choose.scores import RowScores
+from vecfill.trust.compare.evaluation import evaluate_rows
+from vecfill.trust.prove.confidence import _cross_fitted, learn_confidence
+from vecfill.trust.prove.hidden import Hidden, hide_and_impute
 
 
 def scores_of(values):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from vecfill import Embedding, LatentSemantic, impute
-from vecfill.inputs.match_report import Match, MatchReport
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.decision import Decision
-from vecfill.trust.proof import Proof
+from vecfill.inputs.names.match_report import Match, MatchReport
+from vecfill.trust.choose.decision import Decision
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.proof import Proof
 
 FLAGS = (
     "--no-sandbox",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from vecfill.model.offset import OffsetRule
-from vecfill.trust.sanity import Example, Look, Sanity
+from vecfill.trust.prove.sanity import Example, Look, Sanity
 from vecfill.views.page_data import page_data
 from vecfill.views.report import page, write_report
 

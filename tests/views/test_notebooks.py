@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import vecfill as vf
-from vecfill.trust.fusion import SourceReport, SourceReports
+from vecfill.trust.choose.fusion import SourceReport, SourceReports
 from vecfill.views import plots
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "cities.ipynb"

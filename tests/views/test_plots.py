@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from vecfill import Embedding, InputError, impute
 from vecfill.model.space import Space, WeightsKey
-from vecfill.trust.evaluation import evaluate_rows
+from vecfill.trust.compare.evaluation import evaluate_rows
 from vecfill.views import plots
 
 

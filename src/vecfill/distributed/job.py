@@ -34,7 +34,7 @@ from vecfill.io.provenance import provenance
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
-from vecfill.trust.choice import Choice
+from vecfill.trust.choose.choice import Choice
 from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000

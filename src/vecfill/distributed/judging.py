@@ -21,14 +21,14 @@ from vecfill.distributed.trend import Sample, Trend
 from vecfill.model.directions import unit
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.stretch import stretch_of
-from vecfill.trust.candidates import FIRST_RIDGE, RESIDUAL_SHARES
-from vecfill.trust.choice import Choice, honest_scores, permutation_p_value
-from vecfill.trust.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
-from vecfill.trust.folds import dealt_out
-from vecfill.trust.hidden import Hidden
-from vecfill.trust.scores import score_rows
-from vecfill.trust.signals import Seen, signals_of
-from vecfill.trust.trials import pool_of, standing
+from vecfill.trust.choose.candidates import FIRST_RIDGE, RESIDUAL_SHARES
+from vecfill.trust.choose.choice import Choice, honest_scores, permutation_p_value
+from vecfill.trust.choose.folds import dealt_out
+from vecfill.trust.choose.scores import score_rows
+from vecfill.trust.choose.trials import pool_of, standing
+from vecfill.trust.prove.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
+from vecfill.trust.prove.hidden import Hidden
+from vecfill.trust.prove.signals import Seen, signals_of
 
 HIDDEN_SHARE = 5
 """One known row in so many is hidden, up to enough."""

@@ -31,9 +31,9 @@ from vecfill.method.trend import MAX_RANK
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.requests import Method
-from vecfill.trust.choice import Choice
-from vecfill.trust.confidence import learn_confidence
-from vecfill.trust.hidden import Hidden
+from vecfill.trust.choose.choice import Choice
+from vecfill.trust.prove.confidence import learn_confidence
+from vecfill.trust.prove.hidden import Hidden
 from vecfill.wording import count
 
 AUTO_PREPARATIONS = ("as_given", "standardized", "unit_rows")

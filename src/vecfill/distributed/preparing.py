@@ -11,7 +11,7 @@ import numpy as np
 from vecfill.distributed.layout import Layout
 from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.tasks import Runner, Task
-from vecfill.inputs.scaling import inverse
+from vecfill.inputs.table.scaling import inverse
 from vecfill.method.scaling import SAFE_RANGE
 from vecfill.model.preparation import unit_rows
 

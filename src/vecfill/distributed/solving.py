@@ -34,7 +34,7 @@ from vecfill.method.solve.parts import OrderedParts, ordered_parts
 from vecfill.method.solve.system import UnknownSystem
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import WeightsKey
-from vecfill.trust.signals import N_PROBES
+from vecfill.trust.prove.signals import N_PROBES
 from vecfill.wording import count
 
 ROUGH_TOL = 1e-6

@@ -15,12 +15,12 @@ from vecfill import checks
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.alignment import aligned
-from vecfill.inputs.features import features_of_frame
-from vecfill.inputs.frames import Frame, frame_of, objects
 from vecfill.inputs.later_rows import Facts
-from vecfill.inputs.match_report import Match, MatchReport
 from vecfill.inputs.matrices import features_of_array
+from vecfill.inputs.names.match_report import Match, MatchReport
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.table.features import features_of_frame
+from vecfill.inputs.table.frames import Frame, frame_of, objects
 from vecfill.requests import Ask, Method, Trust
 from vecfill.run import impute_aligned, refuse_without_signal
 

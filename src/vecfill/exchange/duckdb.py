@@ -21,7 +21,7 @@ from vecfill.exchange.stores import (
     quoted_table,
     refuse_changed,
 )
-from vecfill.inputs.table_filling import vector_cells
+from vecfill.inputs.table.filling import vector_cells
 
 _VIEW = "vecfill_new_vectors"
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.stores import Columns, NewCells, Store, filling, refuse_changed
-from vecfill.inputs.table_filling import vector_cells
+from vecfill.inputs.table.filling import vector_cells
 
 
 @filling

@@ -19,7 +19,7 @@ import pyarrow as pa
 from vecfill.errors import InputError
 from vecfill.inputs.alignment import align
 from vecfill.inputs.files import Progress, quiet
-from vecfill.inputs.one_table import without_imputed
+from vecfill.inputs.table.one_table import without_imputed
 from vecfill.requests import Ask, Method, Reading, Trust, takes
 from vecfill.result import Result
 from vecfill.run import impute_aligned

@@ -17,9 +17,10 @@ from vecfill.inputs.counts import read_counts
 from vecfill.inputs.describing import described
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
-from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import match_names
-from vecfill.inputs.one_table import OneTable, read_one_table
+from vecfill.inputs.names.match_report import MatchReport
+from vecfill.inputs.names.matching import match_names
+from vecfill.inputs.names.unreliable import without_unreliable
+from vecfill.inputs.names.vocabulary import N_BESIDES, frequent_and_even, words_besides
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.rarity import (
     RankSample,
@@ -33,8 +34,7 @@ from vecfill.inputs.rarity import (
     minus_log_count,
     moves_with,
 )
-from vecfill.inputs.unreliable import without_unreliable
-from vecfill.inputs.vocabulary import N_BESIDES, frequent_and_even, words_besides
+from vecfill.inputs.table.one_table import OneTable, read_one_table
 from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading

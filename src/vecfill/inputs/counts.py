@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vecfill.errors import InputError
-from vecfill.inputs.columns import read_numbers
-from vecfill.inputs.frames import Frame, frame_of, keyed
+from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.io.tables import read_pairs
 from vecfill.requests import TEXT_OPTIONS, Reading
 

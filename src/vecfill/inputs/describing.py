@@ -13,11 +13,16 @@ from pathlib import Path
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.parts import parts_domain, parts_guess
+from vecfill.inputs.names.parts import parts_domain, parts_guess
+from vecfill.inputs.names.siblings import kinds_of_names
+from vecfill.inputs.names.spelling import (
+    FEWEST_WORDS,
+    names_domain,
+    rows_of_others,
+    spelling_domain,
+)
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.siblings import kinds_of_names
 from vecfill.inputs.sources import JointDomain, LateSource, Source, joint
-from vecfill.inputs.spelling import FEWEST_WORDS, names_domain, rows_of_others, spelling_domain
 
 TABLE, NAMES, PARTS = "table", "names", "parts"
 """What a single table, the spelling of names, and their parts are called beside other sources."""

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
-from vecfill.inputs.columns import read_numbers
-from vecfill.inputs.features import features_of_frame
-from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.objects import embedding_of_object
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.features import features_of_frame
+from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.io.table_files import table_format
 from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Ask, Reading, takes
 
@@ -172,7 +172,7 @@ def _with_title_note(domain: Domain, frame: Frame, table: Any, reading: Reading)
 
 
 def _domain_of_edges(frame: Frame, reading: Reading, *, names_only: bool) -> Domain:
-    from vecfill.inputs.graphs import (  # noqa: PLC0415 - slow to load
+    from vecfill.inputs.graphs.edges import (  # noqa: PLC0415 - slow to load
         domain_of_edges,
         nodes_of_edges,
     )

@@ -9,10 +9,10 @@ import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.columns import read_numbers
-from vecfill.inputs.frames import Frame, frame_of, keyed
 from vecfill.inputs.objects import array_of, comes_from, embedding_of_object
-from vecfill.inputs.vector_cells import is_vectors, read_vectors
+from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.frames import Frame, frame_of, keyed
+from vecfill.inputs.table.vector_cells import is_vectors, read_vectors
 
 
 def as_embedding(source: Any, *, key: str | None = None, vector: str | None = None) -> Embedding:

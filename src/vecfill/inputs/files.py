@@ -15,11 +15,11 @@ from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.counts import is_column, read_counts
 from vecfill.inputs.domain import Domain, as_domain, domain_of
-from vecfill.inputs.match_report import MatchReport
-from vecfill.inputs.names import NameSearch
+from vecfill.inputs.names.match_report import MatchReport
+from vecfill.inputs.names.matching import NameSearch
+from vecfill.inputs.names.unreliable import without_unreliable
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
 from vecfill.inputs.sources import are_sources, is_late, read_sources
-from vecfill.inputs.unreliable import without_unreliable
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -30,7 +30,7 @@ from vecfill.io.tables import TableFile
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading
 
 if TYPE_CHECKING:
-    from vecfill.inputs.vocabulary import VocabularySample
+    from vecfill.inputs.names.vocabulary import VocabularySample
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -140,7 +140,7 @@ def read_inputs(
 def _vocabulary_sample(domain: Domain, reading: Reading, *, fuses: bool) -> VocabularySample:
     """Return what gathers the words of the file: all that names need, or enough to look at."""
     from vecfill.inputs.describing import needs_vocabulary  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.vocabulary import FEW_WORDS, VocabularySample  # noqa: PLC0415
+    from vecfill.inputs.names.vocabulary import FEW_WORDS, VocabularySample  # noqa: PLC0415
 
     if fuses and needs_vocabulary(domain, reading.name_mode):
         return VocabularySample(domain.entities)
@@ -157,7 +157,7 @@ def _described(
 ) -> Domain:
     """Return the domain with what words and vectors of the whole file tell about it."""
     from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names_cache import names_cache_of  # noqa: PLC0415
+    from vecfill.inputs.names.cache import names_cache_of  # noqa: PLC0415
 
     cache = names_cache_of(embedding, is_asked=mode is not None)
     return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
@@ -298,7 +298,7 @@ def _split(table: Any, reading: Reading) -> dict[str, Any]:
     rest: Reading | None = reading
     texts: dict[str, Any] = {}
     if reading.text:
-        from vecfill.inputs.text import split_texts  # noqa: PLC0415 - slow to load
+        from vecfill.inputs.texts.text import split_texts  # noqa: PLC0415 - slow to load
 
         texts, rest = split_texts(table, reading, reading.text, encoder=_encoder(reading.encoder))
     found: dict[str, Any] = {}
@@ -321,7 +321,7 @@ def _joined(*groups: Mapping[str, Any]) -> dict[str, Any]:
 
 def _encoder(encoder: Any) -> Any:
     """Return the encoder, read from its folder if that is what was given."""
-    from vecfill.inputs.encoders import load_encoder  # noqa: PLC0415 - slow to load
+    from vecfill.inputs.texts.encoders import load_encoder  # noqa: PLC0415 - slow to load
 
     return load_encoder(encoder) if isinstance(encoder, str | os.PathLike) else encoder
 
@@ -333,7 +333,7 @@ def _more_sources(reading: Reading) -> dict[str, Any]:
 
 def _of_file(path: str, kind: str, reading: Reading) -> Any:
     if kind == TEXT_KIND:
-        from vecfill.inputs.text import text_file  # noqa: PLC0415 - slow to load
+        from vecfill.inputs.texts.text import text_file  # noqa: PLC0415 - slow to load
 
         return text_file(path, encoder=_encoder(reading.encoder))
     return read_domain(path, Reading(kind=kind, names=reading.name_mode), skip_empty=True)

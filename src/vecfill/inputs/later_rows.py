@@ -14,11 +14,11 @@ import numpy as np
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
-from vecfill.inputs.columns import MISSING, read_numbers
 from vecfill.inputs.entities import is_missing, listed, unique_entities
-from vecfill.inputs.frames import Cells, frame_of, keyed, objects
-from vecfill.inputs.later_columns import LaterColumn, NumberColumn
 from vecfill.inputs.objects import array_of, embedding_of_object
+from vecfill.inputs.table.columns import MISSING, read_numbers
+from vecfill.inputs.table.frames import Cells, frame_of, keyed, objects
+from vecfill.inputs.table.later_columns import LaterColumn, NumberColumn
 
 _ABSURD = 1e7
 """How many times the range of known values a new one may lie beyond them: the precision of

@@ -11,14 +11,14 @@ from scipy.sparse import csr_array, issparse
 
 from vecfill.checks import sound_csr
 from vecfill.errors import InputError
-from vecfill.inputs.columns import Numbers
 from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.features import features_of_columns
-from vecfill.inputs.frames import MAX_COLUMNS
 from vecfill.inputs.later_rows import ArrayReader, DistancesReader
 from vecfill.inputs.objects import array_of
 from vecfill.inputs.prepared import Domain, Matrix
-from vecfill.inputs.scaling import standardized, standardizing_factors
+from vecfill.inputs.table.columns import Numbers
+from vecfill.inputs.table.features import features_of_columns
+from vecfill.inputs.table.frames import MAX_COLUMNS
+from vecfill.inputs.table.scaling import standardized, standardizing_factors
 from vecfill.wording import count
 
 _SYMMETRY = 1e-6

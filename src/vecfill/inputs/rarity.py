@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.inputs.folding import folded
+from vecfill.inputs.names.folding import folded
 from vecfill.machine.lengths import with_safe_squares
 
 CLEARLY_ODDER = 4.0

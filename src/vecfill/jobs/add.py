@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
 from vecfill.inputs.files import PathOrName, Progress, quiet, word_in_file
-from vecfill.inputs.frames import frame_of, keyed
-from vecfill.inputs.table_filling import vector_cells
+from vecfill.inputs.table.filling import vector_cells
+from vecfill.inputs.table.frames import frame_of, keyed
 from vecfill.io import append_rows, write_embedding
 from vecfill.io.atomic import atomic_output, together
 from vecfill.io.table_files import check_suffix, rewritten_columns, table_format

@@ -13,7 +13,7 @@ from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
-from vecfill.inputs.names import match_names
+from vecfill.inputs.names.matching import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
 from vecfill.io.atomic import naming
 from vecfill.io.provenance import Fingerprint, provenance
@@ -21,7 +21,7 @@ from vecfill.io.tables import read_table
 from vecfill.result import Result
 from vecfill.run import evaluate, impute
 from vecfill.sample import CITIES, VECTORS
-from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.views.report import write_report
 from vecfill.wording import count, percent
 

@@ -13,7 +13,7 @@ from typing import Any
 from vecfill import __version__, run
 from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.files import PathOrName, Progress, forget, quiet, shared_table
-from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport
 from vecfill.io.atomic import together
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import RowChange
@@ -22,7 +22,7 @@ from vecfill.io.sources import Source
 from vecfill.io.targets import check_targets
 from vecfill.requests import Ask
 from vecfill.result import Result
-from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.views import report as pages
 from vecfill.views.columns import columns_to_show
 

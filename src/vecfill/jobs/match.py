@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vecfill.inputs.files import PathOrName, Progress, read_inputs, source_files
-from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport
 from vecfill.io.atomic import atomic_output
 from vecfill.io.targets import check_targets
 from vecfill.requests import Ask, Reading, takes

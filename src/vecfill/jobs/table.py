@@ -9,9 +9,9 @@ from typing import Any
 from vecfill.errors import InputError
 from vecfill.inputs.alignment import align
 from vecfill.inputs.files import PathOrName, Progress
-from vecfill.inputs.frames import frame_of
-from vecfill.inputs.one_table import without_imputed
-from vecfill.inputs.table_filling import Filling, filled_arrow, vector_text
+from vecfill.inputs.table.filling import Filling, filled_arrow, vector_text
+from vecfill.inputs.table.frames import frame_of
+from vecfill.inputs.table.one_table import without_imputed
 from vecfill.io.atomic import atomic_outputs
 from vecfill.io.table_files import (
     TextCells,

@@ -18,7 +18,7 @@ from vecfill.io.folders import check_new_folder
 from vecfill.io.targets import check_targets
 from vecfill.requests import Ask, Method, Output, Reading, Trust, takes
 from vecfill.run import check_evaluated, evaluate_result
-from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.views.report import write_report
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from vecfill.errors import InputError
-from vecfill.inputs.encoders import encoded
 from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, KeptSource, LaterRows, facts_of
-from vecfill.inputs.later_texts import EncoderReader, NamesReader
+from vecfill.inputs.texts.encoders import encoded
+from vecfill.inputs.texts.later_texts import EncoderReader, NamesReader
 from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
 

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import FormatError, VecfillError
-from vecfill.inputs import later_columns, later_rows, later_texts
-from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs import later_rows
+from vecfill.inputs.names.kept_names import KeptNames
+from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.rarity import Rarity, VocabularyMeans
-from vecfill.inputs.spelling_model import SpellingModel
-from vecfill.inputs.tfidf import TextModel
+from vecfill.inputs.table import later_columns
+from vecfill.inputs.texts import later_texts
+from vecfill.inputs.texts.tfidf import TextModel
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
 from vecfill.living.kept import Kept
@@ -31,12 +33,12 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.model.stored_space import SpaceSize, StoredSpace
 from vecfill.model.stretch import Stretch
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.fusion import SourceReport
-from vecfill.trust.hidden import Cosines, Hidden
-from vecfill.trust.proof import Suspicion, Teacher, Teachers
-from vecfill.trust.scores import RowScores
-from vecfill.trust.strata import Stratum
+from vecfill.trust.choose.fusion import SourceReport
+from vecfill.trust.choose.scores import RowScores
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.hidden import Cosines, Hidden
+from vecfill.trust.prove.proof import Suspicion, Teacher, Teachers
+from vecfill.trust.prove.strata import Stratum
 
 KIND = "vecfill model"
 VERSION = 2

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
+from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.sources import JointDomain
 from vecfill.living.kept import Kept
@@ -18,9 +18,9 @@ from vecfill.living.model import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors.fused import Fused
-from vecfill.trust.fusion import SourceReport
-from vecfill.trust.proof import Proof
-from vecfill.trust.signals import SIGNALS
+from vecfill.trust.choose.fusion import SourceReport
+from vecfill.trust.prove.proof import Proof
+from vecfill.trust.prove.signals import SIGNALS
 
 
 def living_model(

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.inputs.kept_names import KeptNames
 from vecfill.inputs.later_rows import KeptSource
+from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.model.offset import OffsetRule
 from vecfill.model.predictors import Predictor
 from vecfill.model.stretch import Stretch
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.fusion import SourceReport
-from vecfill.trust.proof import Suspicion, Teachers
-from vecfill.trust.strata import Stratum
+from vecfill.trust.choose.fusion import SourceReport
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.proof import Suspicion, Teachers
+from vecfill.trust.prove.strata import Stratum
 
 
 @dataclass(frozen=True, eq=False)

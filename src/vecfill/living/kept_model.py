@@ -13,7 +13,7 @@ import numpy as np
 from vecfill import checks
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.inputs.kept_names import KeptNames
+from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
 from vecfill.living.file import fitting_parts
 from vecfill.living.kept import Kept
@@ -25,11 +25,11 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.stored_space import space_parts
 from vecfill.model.stretch import Stretch
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.fusion import SourceReport
-from vecfill.trust.proof import Suspicion
-from vecfill.trust.signals import mixed_values, signals
-from vecfill.trust.strata import Stratum
+from vecfill.trust.choose.fusion import SourceReport
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.proof import Suspicion
+from vecfill.trust.prove.signals import mixed_values, signals
+from vecfill.trust.prove.strata import Stratum
 from vecfill.wording import count
 
 ROWS_PER_BLOCK = 8192

@@ -11,7 +11,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
-from vecfill.inputs.kept_names import KeptNames, NamesOfRows
+from vecfill.inputs.names.kept_names import KeptNames, NamesOfRows
 from vecfill.living.added import Added
 from vecfill.living.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
 from vecfill.living.file import FileParts, fitting_parts, stored_space, write_model
@@ -25,10 +25,10 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New
-from vecfill.trust.confidence import Confidence
 from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
-from vecfill.trust.signals import SPREAD_TOL, signals
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.signals import SPREAD_TOL, signals
 from vecfill.wording import count, percent
 
 

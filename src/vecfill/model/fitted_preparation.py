@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from vecfill.inputs.prepared import Matrix
-from vecfill.inputs.scaling import inverse
+from vecfill.inputs.table.scaling import inverse
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.preparation import first_direction, unit_rows
 from vecfill.model.rank_normal import Ladder, RankNormal
@@ -95,7 +95,7 @@ def _thinned(ladder: Ladder) -> Ladder:
 
 
 def _scales(rows: Matrix) -> dict[str, np.ndarray]:
-    """Return what `vecfill.inputs.scaling.standardized` multiplies and subtracts."""
+    """Return what `vecfill.inputs.table.scaling.standardized` multiplies and subtracts."""
     if isinstance(rows, csr_array):
         by_largest = inverse(np.maximum(abs(rows).max(axis=0).toarray().ravel(), 0).astype(float))
         scaled = rows @ diags_array(by_largest)

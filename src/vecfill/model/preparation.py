@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, diags_array
 
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
-from vecfill.inputs.scaling import inverse, standardized
+from vecfill.inputs.table.scaling import inverse, standardized
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.model.rank_normal import RankNormal, own_scores

@@ -6,10 +6,10 @@ import numpy as np
 
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
-from vecfill.trust.choice import Choice
-from vecfill.trust.decision import Decision
-from vecfill.trust.proof import Proof
-from vecfill.trust.sanity import Sanity
+from vecfill.trust.choose.choice import Choice
+from vecfill.trust.choose.decision import Decision
+from vecfill.trust.prove.proof import Proof
+from vecfill.trust.prove.sanity import Sanity
 from vecfill.wording import count, percent
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import MissingExtraError
-from vecfill.trust.confidence import Confidence
+from vecfill.trust.prove.confidence import Confidence
 from vecfill.wording import html_table
 
 if TYPE_CHECKING:

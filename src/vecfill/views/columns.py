@@ -14,7 +14,7 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
 from vecfill.inputs.files import holds_vectors
-from vecfill.inputs.frames import frame_of, keyed, objects
+from vecfill.inputs.table.frames import frame_of, keyed, objects
 from vecfill.requests import TEXT_OPTIONS, Reading
 
 MOST_COLUMNS = 6

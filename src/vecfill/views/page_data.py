@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from vecfill.embedding import printable
-from vecfill.inputs.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport
 from vecfill.io.provenance import provenance
 from vecfill.method.scaling import well_scaled
 from vecfill.model.directions import unit
 from vecfill.result import Result
+from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.trust.drivers import trend_drivers
-from vecfill.trust.evaluation import Evaluation
 from vecfill.views.columns import MOST_COLUMNS, ShownColumn, places_on_earth, shown_columns
 from vecfill.views.made import how_made
 from vecfill.views.map_data import Coordinates, map_data

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.compare.evaluation import Evaluation
+from vecfill.trust.prove.confidence import Confidence
 from vecfill.views.trust_data import reliability_bins
 from vecfill.wording import percent
 

@@ -11,7 +11,7 @@ from typing import Any
 from vecfill.errors import InputError
 from vecfill.io import atomic_output
 from vecfill.result import Result
-from vecfill.trust.evaluation import Evaluation
+from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.views.map_data import Coordinates
 from vecfill.views.page_data import page_data
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from vecfill.embedding import printable
 from vecfill.result import Result
-from vecfill.trust.confidence import Confidence
-from vecfill.trust.evaluation import Evaluation
-from vecfill.trust.sanity import Example, Look, Sanity
+from vecfill.trust.compare.evaluation import Evaluation
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.sanity import Example, Look, Sanity
 from vecfill.wording import percent
 
 N_BINS = 20

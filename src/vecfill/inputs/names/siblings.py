@@ -1,0 +1,73 @@
+"""Inflected siblings: words of the vocabulary that are another form of an entity's name.
+
+Known and unknown entities differ in how their names relate to the vocabulary, and what names say
+is worth more for some kinds than for others. So the kinds are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vecfill.inputs.names.folding import folded
+
+ENDINGS = ("", "s", "es", "e", "ed", "d", "ing", "er", "ers", "y", "ies", "al", "ic", "'s")
+"""Endings of English words that change little of what they mean."""
+
+SEVERAL_WORDS = "names of several words"
+INFLECTED = "names of one word with another form in the vocabulary"
+ONE_WORD = "names of one word without another form in the vocabulary"
+
+_SHORTEST_STEM = 4
+
+
+def kinds_of_names(entities: Sequence[str], vocabulary: Iterable[str]) -> tuple[str, ...]:
+    """Return how the name of each entity relates to the vocabulary.
+
+    Examples
+    --------
+    >>> kinds_of_names(["sofa", "Fort Worth"], ["sofas"])
+    ('names of one word with another form in the vocabulary', 'names of several words')
+    """
+    siblings = inflected_siblings(entities, vocabulary)
+    of_one = {True: INFLECTED, False: ONE_WORD}
+    return tuple(
+        SEVERAL_WORDS if "_" in name else of_one[entity in siblings]
+        for entity, name in zip(entities, folded(list(entities)), strict=True)
+    )
+
+
+def inflected_siblings(entities: Sequence[str], vocabulary: Iterable[str]) -> dict[str, str]:
+    """Return, for each entity that has one, a word that shares its stem and differs in its ending.
+
+    Such a word all but tells the vector of the entity by its spelling. Most known entities have
+    one and few unknown ones do, so the two kinds are to be judged apart. Only names of one word are
+    looked at, and the first sibling in the vocabulary counts.
+
+    Examples
+    --------
+    >>> inflected_siblings(["antibody", "sofa", "Lisbon"], ["antibodies", "sofas", "lisbon", "so"])
+    {'antibody': 'antibodies', 'sofa': 'sofas'}
+    """
+    names = folded(list(entities))
+    by_stem: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        if "_" not in name:
+            for stem in _stems(name):
+                by_stem.setdefault(stem, []).append(place)
+    found: dict[int, str] = {}
+    words = list(vocabulary)
+    for word, token in zip(words, folded(words), strict=True):
+        for stem in _stems(token):
+            for place in by_stem.get(stem, ()):
+                if names[place] != token:
+                    found.setdefault(place, word)
+    return {entities[place]: found[place] for place in sorted(found)}
+
+
+def _stems(word: str) -> list[str]:
+    """Return what may be left of a word when an ending is taken off."""
+    return [
+        word[: len(word) - len(ending)]
+        for ending in ENDINGS
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM
+    ]

@@ -1,0 +1,329 @@
+"""The best predictor for the user's own data, chosen on known rows that are hidden and imputed.
+
+Predictors are compared by the sum of three standardised measures, because each alone can be
+fooled. Neighbours, graphs and weights are shared by all folds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.errors import InputError
+from vecfill.model.directions import leading_axes, unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
+from vecfill.model.space import Space
+from vecfill.trust.choose.candidates import (
+    CLASSIC_PREPARATIONS,
+    MOST_FOR_KERNELS,
+    N_KERNELS,
+    N_PREPARATIONS,
+    first_round,
+    n_in_second_round,
+    other_degrees,
+    other_ridges,
+    second_round,
+)
+from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.choose.race import are_alike, kernel_ridges, raced
+from vecfill.trust.choose.scores import RowScores, joined
+from vecfill.trust.choose.trials import Trials, standing
+from vecfill.wording import count
+
+if TYPE_CHECKING:
+    from vecfill.trust.choose.fusion import SourceReport
+
+FEWEST_KNOWN = 10
+"""Fewer known rows can neither rank predictors nor show a signal."""
+
+FEW_KNOWN = 1000
+
+FEW_ROWS = 5000
+"""Rows up to which ten folds cost little."""
+
+MOST_QUICK = 3000
+"""Rows up to which it does not matter what a graph costs."""
+
+MOST_HIDDEN = 2000
+"""Rows that one fold hides at most: more would cost more and tell no more."""
+
+ENOUGH_HIDDEN = 800
+"""Hidden rows after which another fold would change no choice."""
+
+MOST_ENTRIES = 300_000
+"""Embeddings with more entries are compared in fewer dimensions, the leading ones."""
+
+LEAST_DIMS = 64
+
+CHANCE = 1e-3
+"""A signal counts when chance alone would show it this rarely."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The predictor chosen, how it was judged, and whether there is any signal."""
+
+    predictor: Predictor
+    tried: tuple[Predictor, ...]
+    means: tuple[dict[str, float], ...]
+    """Mean measures of each on the hidden rows."""
+    honest: RowScores
+    """Scores of the hidden rows, each under the predictor chosen without it."""
+    p_value: float
+    """How likely chance alone would come so near to the hidden vectors."""
+    stretch: float = 1.0
+    """What makes the steps from the mean so long that hidden rows are as spread as the truth."""
+    sources: tuple[SourceReport, ...] = ()
+    """How several sources were weighed; empty if there was one table."""
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether the choice beats the mean of the known rows by more than chance."""
+        return self.p_value < CHANCE and float(self.honest.centred_cosine.mean()) > 0
+
+    def __repr__(self) -> str:
+        return f"Choice({self.predictor}; best of {len(self.tried)}, p = {self.p_value:.2g})"
+
+
+def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
+    """Return how likely vectors dealt out at random would be as near to the truth.
+
+    Rows are directions from the centre. The sum of cosines of the pairs is compared with that
+    under all permutations of the truth, whose mean and variance have a closed form.
+
+    Examples
+    --------
+    >>> from vecfill.model.directions import unit
+    >>> rng = np.random.default_rng(0)
+    >>> truth, other = unit(rng.normal(size=(50, 5))), unit(rng.normal(size=(50, 5)))
+    >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01
+    (True, True)
+    """
+    n_rows = len(truth)
+    if n_rows < 3:
+        return 1.0
+    predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
+    own = float(np.einsum("ij,ij->", predicted, truth))
+    # The squares of all pairs' cosines sum to this product of two small matrices.
+    squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
+    spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
+    return float(ndtr(-own / spread)) if spread > 1e-12 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class FewerDims:
+    """The dimensions in which large embeddings are compared.
+
+    These are the ones in which known vectors differ most, and that of their mean, so that plain
+    cosines mean what they mean for whole vectors.
+
+    Examples
+    --------
+    >>> fewer = FewerDims.of(np.ones((3, 2)), np.array([True, True, False]))
+    >>> fewer.along(np.ones((1, 2))).shape
+    (1, 2)
+    """
+
+    axes: np.ndarray | None
+    """(n_dims, n_kept); ``None``: all dimensions are kept."""
+
+    @classmethod
+    def of(cls, embedding: EmbeddingVectors, is_known: KnownMask) -> FewerDims:
+        """Return the dimensions in which to compare an embedding of this size."""
+        n_rows, n_dims = embedding.shape
+        n_kept = max(LEAST_DIMS, MOST_ENTRIES // n_rows)
+        if n_kept >= n_dims:
+            return cls(None)
+        known = embedding[is_known].astype(np.float64)
+        mean = known.mean(axis=0)
+        axes = leading_axes(known - mean, n_kept)
+        beside = mean - axes @ (axes.T @ mean)
+        return cls(np.column_stack([axes, unit(beside[None])[0]]))
+
+    def along(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors, or steps, in these dimensions."""
+        return vectors.astype(np.float64) if self.axes is None else vectors @ self.axes
+
+    def of_known(self, embedding: EmbeddingVectors, is_known: KnownMask) -> EmbeddingVectors:
+        """Return an embedding in these dimensions; only its known rows hold anything."""
+        if self.axes is None:
+            return embedding.astype(np.float64)
+        fewer = np.full((len(embedding), self.axes.shape[1]), np.nan)
+        fewer[is_known] = embedding[is_known].astype(np.float64) @ self.axes
+        return fewer
+
+
+def honest_scores(
+    scores: Sequence[RowScores],
+    directions: Sequence[np.ndarray],
+    group: np.ndarray,
+    goal: str = "balanced",
+) -> tuple[RowScores, np.ndarray]:
+    """Return scores and directions of each row under the predictor that other groups choose."""
+    parts, rows_of, found = [], [], np.empty_like(directions[0])
+    for one in np.unique(group):
+        rows = np.flatnonzero(group == one)
+        best = int(np.argmax(standing(scores, np.flatnonzero(group != one), goal)))
+        parts.append(scores[best].rows(rows))
+        rows_of.append(rows)
+        found[rows] = directions[best][rows]
+    back = np.argsort(np.concatenate(rows_of), kind="stable")
+    return joined(parts).rows(back), found
+
+
+def choose(
+    space: Space,
+    embedding: EmbeddingVectors,
+    is_known: KnownMask,
+    *,
+    words: np.ndarray | None = None,
+    goal: str = "balanced",
+    candidates: str = "all",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Choice:
+    """Return the predictor that best imputes known rows when they are hidden.
+
+    `words` are vectors of other words of the file, among which the truth is ranked as well.
+
+    ``candidates="classic"`` tries latent semantic imputation under four preparations and nothing
+    else; ``"all"`` also rank-normal columns, kernel ridge regression and a stack.
+
+    Where few rows are known, ten folds are hidden and not five: a fifth of few is much, and what
+    is best without it need not be best with it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> latent = rng.normal(size=(120, 3))
+    >>> domain = np.tanh(latent @ rng.normal(size=(3, 8)))
+    >>> choice = choose(Space(domain), latent @ rng.normal(size=(3, 5)), np.ones(120, bool))
+    >>> print(choice.predictor)
+    rank_normal, min_degree 8, ridge 0.3, trend + 0.6 x propagated residual
+    >>> round(float(choice.honest.reciprocal_rank.mean()), 1)
+    0.9
+    """
+    n_known = int(is_known.sum())
+    if n_known < FEWEST_KNOWN:
+        raise InputError(
+            f"Only {count(n_known, 'entity is', 'entities are')} known, too few to choose a method "
+            f"by hiding some of them: {FEWEST_KNOWN} are needed. Use method='paper', which needs "
+            "no choice; its vectors cannot be checked on so few."
+        )
+    n_folds = n_folds_of(n_known, is_known.size)
+    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    fewer = FewerDims.of(embedding, is_known)
+    vectors = fewer.of_known(embedding, is_known)
+    words = None if words is None else fewer.along(words)
+    trials = Trials(space, vectors, is_known, folds, goal, words)
+    entrants = (
+        _classic(space) if candidates == "classic" else _raced(space, embedding, is_known, goal)
+    )
+    is_full = candidates == "classic"
+    n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
+    tell, done = progress or (lambda _done, _total: None), itertools.count(1)
+
+    def one_more() -> None:
+        # The last is told below: later rounds may be left out.
+        if (n_done := next(done)) < n_groups:
+            tell(n_done, n_groups)
+
+    for groups in _rounds(space, trials, *entrants, is_full=is_full):
+        trials.run(groups, one_more)
+    tell(n_groups, n_groups)
+    group = _groups(folds, n_folds)
+    if candidates != "classic":
+        trials.add_stacks(group)
+    return _judged(trials, group)
+
+
+def n_folds_of(n_known: int, n_rows: int) -> int:
+    """Return in how many parts known rows are hidden to choose among predictors.
+
+    Examples
+    --------
+    >>> n_folds_of(200, 500), n_folds_of(3000, 9000), n_folds_of(60_000, 200_000)
+    (10, 5, 30)
+    """
+    least = 10 if n_known < FEW_KNOWN and n_rows <= FEW_ROWS else 5
+    return max(least, n_known // MOST_HIDDEN)
+
+
+Entrants = tuple[list[str], list[KernelRidge]]
+"""Preparations for latent semantic imputation, and kernel ridge regressions."""
+
+
+def _classic(space: Space) -> Entrants:
+    return [each for each in CLASSIC_PREPARATIONS if each in space.preparations], []
+
+
+def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal: str) -> Entrants:
+    """Return what is worth hiding rows for, by leave-one-out in closed form."""
+    given = KnownRows(embedding, is_known)
+    order = raced(space, given, kernel_ridges(space), goal=goal)
+    preparations = list(dict.fromkeys(each.preparation for each in order))[:N_PREPARATIONS]
+    kernels = order[:N_KERNELS] if given.n_known <= MOST_FOR_KERNELS else []
+    # Both places are taken by what is one thing under two names, so the better one runs alone.
+    if len(preparations) > 1 and are_alike(space, given, *preparations):
+        preparations = preparations[:1]
+        kernels = list({each.kernel: each for each in reversed(kernels)}.values())[::-1]
+    space.release({*preparations, *(each.preparation for each in kernels)})
+    return preparations, kernels
+
+
+def _rounds(
+    space: Space,
+    trials: Trials,
+    preparations: list[str],
+    kernels: list[KernelRidge],
+    *,
+    is_full: bool,
+) -> Iterator[Sequence[Sequence[Predictor]]]:
+    """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
+    yield [*([each] for each in kernels), *first_round(space, preparations)]
+    if is_full:
+        yield second_round(space, trials.best(LatentSemantic))
+        return
+    if trials.is_beaten(LatentSemantic):
+        return
+    ways = [other_degrees, other_ridges]
+    if space.n_rows > MOST_QUICK and trials.are_shared([trials.best(LatentSemantic)]):
+        # Where one solve serves all folds, nothing is dropped after the first of them, and the
+        # graph with more neighbours takes several times as long. It comes last, with the best
+        # weights alone.
+        ways.reverse()
+    for others in ways:
+        yield others(space, trials.best(LatentSemantic))
+
+
+def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:
+    """Return which hidden rows are judged together."""
+    sizes = [fold.hidden.size for fold in folds]
+    if len(sizes) > 1:
+        return np.repeat(np.arange(len(sizes)), sizes)
+    # One large fold: its rows are dealt out, so that each is judged by the others.
+    return np.arange(sizes[0]) % n_folds
+
+
+def _judged(trials: Trials, group: np.ndarray) -> Choice:
+    tried = tuple(trials.scores)
+    scores = [trials.scores[each] for each in tried]
+    directions = [trials.directions[each] for each in tried]
+    honest, found = honest_scores(scores, directions, group, trials.goal)
+    return Choice(
+        trials.best(),
+        tried,
+        tuple(score.means() for score in scores),
+        honest,
+        permutation_p_value(found, trials.truth()),
+        trials.stretch(trials.best()),
+    )

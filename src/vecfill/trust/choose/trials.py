@@ -1,0 +1,255 @@
+"""Hidden rows predicted by many predictors, and how those stand.
+
+Groups of predictors race: one that is behind on the first fold is not tried on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.engine import parallel_map
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
+from vecfill.model.predictors.base import Hiding
+from vecfill.model.space import Space
+from vecfill.model.stretch import stretch_of
+from vecfill.trust.choose.folds import Fold
+from vecfill.trust.choose.scores import (
+    DECIDING,
+    GOALS,
+    LEAST_COSINE,
+    Judge,
+    RowScores,
+    has_collapsed,
+    joined,
+    total_score,
+)
+from vecfill.trust.choose.stacking import stacked
+
+CHOICE_TOL = 1e-4
+"""Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
+
+FEWEST_RACED = 100
+"""Hidden rows of a fold that can show which of two predictors is ahead."""
+
+CLEAR_LOSS = 3.0
+"""Standard errors by which a kind of predictor that is not tuned further lies behind."""
+
+POOL = 5000
+"""Known vectors among which the truth is ranked when predictors are compared."""
+
+
+def pool_of(truth: np.ndarray, n_known: int) -> np.ndarray:
+    """Return the hidden rows and so many other known ones that ranks mean something."""
+    others = np.setdiff1d(np.arange(n_known), truth)
+    n_others = min(others.size, max(0, POOL - truth.size))
+    return np.union1d(truth, np.random.default_rng(0).permutation(others)[:n_others])
+
+
+class Found(NamedTuple):
+    """What a predictor finds for the hidden rows of a fold, and how near that is."""
+
+    vectors: np.ndarray
+    scores: RowScores
+
+
+class Trials:
+    """Hidden rows predicted by many predictors, fold by fold, each thing computed once.
+
+    `words` are vectors of other words of the file, among which the truth is ranked as well.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        embedding: EmbeddingVectors,
+        is_known: KnownMask,
+        folds: list[Fold],
+        goal: str,
+        words: np.ndarray | None = None,
+    ) -> None:
+        self.space = space
+        self.goal = goal
+        self.known = embedding[is_known]
+        self.folds = folds
+        self.given = [KnownRows(embedding, fold.is_seen) for fold in folds]
+        self.pools = [pool_of(fold.truth, len(self.known)) for fold in folds]
+        self.centres = [given.known.mean(axis=0) for given in self.given]
+        ranked = zip(self.pools, self.centres, strict=True)
+        self.judges = [Judge(self.known[pool], centre, words) for pool, centre in ranked]
+        self.scores: dict[Any, RowScores] = {}
+        self.dropped: list[Any] = []
+        self.directions: dict[Any, np.ndarray] = {}
+        self.steps: dict[Any, np.ndarray] = {}
+
+    def run(self, groups: Sequence[Sequence[Predictor]], tell: Callable[[], None]) -> None:
+        """Score groups of predictors that do not depend on each other; `tell` of each group.
+
+        Those of one group share most of their work. If none of them is ahead of the best of their
+        kind on the first fold, they are not tried on the others.
+        """
+        # One after the other they are told of as they end.
+        beside = [[kin] for kin in groups] if self.space.n_beside == 1 else [groups]
+        for some in beside:
+            begun = parallel_map(self._begun, some, n_jobs=self.space.n_beside)
+            for kin, found in zip(some, begun, strict=True):
+                self._finish(kin, found)
+                tell()
+
+    def _begun(self, kin: Sequence[Predictor]) -> list[list[Found]]:
+        """Return what predictors find on the first fold if they race, otherwise on all folds."""
+        races = self._can_race() and not self.are_shared(kin)
+        return self._found(kin, range(1 if races else len(self.folds)))
+
+    def _finish(self, kin: Sequence[Predictor], begun: list[list[Found]]) -> None:
+        rest = range(len(begun[0]), len(self.folds))
+        if rest and not self._leads([each[0].scores for each in begun], type(kin[0])):
+            self.dropped += kin
+            return
+        later = self._found(kin, rest) if rest else [[] for _ in kin]
+        for each, first, others in zip(kin, begun, later, strict=True):
+            self._add(each, first + others)
+
+    def are_shared(self, kin: Sequence[Predictor]) -> bool:
+        """Tell whether one solve serves all folds."""
+        return type(kin[0]).shares_folds(kin, self.space, self._hidings())
+
+    def _hidings(self) -> list[Hiding]:
+        return [(given, fold.places) for fold, given in zip(self.folds, self.given, strict=True)]
+
+    def _found(self, kin: Sequence[Predictor], folds: range) -> list[list[Found]]:
+        """Return the vectors of the hidden rows and their scores, by predictor and by fold."""
+        hidings = self._hidings()[folds.start : folds.stop]
+        found = type(kin[0]).predict_folds(kin, self.space, hidings, tol=CHOICE_TOL)
+        return [
+            [
+                self._scored(fold, some[place].vectors)
+                for fold, some in zip(folds, found, strict=True)
+            ]
+            for place in range(len(kin))
+        ]
+
+    def _can_race(self) -> bool:
+        return len(self.folds) > 1 and self.folds[0].hidden.size >= FEWEST_RACED
+
+    def _leads(self, scores: Sequence[RowScores], kind: type[Predictor]) -> bool:
+        """Tell whether a predictor is ahead, on the first fold, of the best so far of a kind."""
+        if not any(isinstance(each, kind) for each in self.scores):
+            return True
+        best = self.scores[self.best(kind)].rows(np.arange(self.folds[0].hidden.size))
+        return int(np.argmax(total_score([best, *scores], self.goal))) > 0
+
+    def is_beaten(self, kind: type[Predictor]) -> bool:
+        """Tell whether a kind of predictor is so far behind another that tuning it is no use."""
+        if self.scores[self.best()].cosine.size < FEWEST_RACED:
+            return False
+        return clearly_loses(self.scores[self.best(kind)], self.scores[self.best()], self.goal)
+
+    def add(self, predictor: Predictor, vectors: list[np.ndarray]) -> None:
+        """Score predictions of the hidden rows of each fold."""
+        self._add(predictor, [self._scored(*one) for one in enumerate(vectors)])
+
+    def _add(self, predictor: Predictor, found: list[Found]) -> None:
+        self.scores[predictor] = joined([each.scores for each in found])
+        steps = [each.vectors - centre for each, centre in zip(found, self.centres, strict=True)]
+        self.directions[predictor] = np.vstack([unit(step) for step in steps])
+        self.steps[predictor] = np.vstack(steps)
+
+    def add_stacks(self, group: np.ndarray) -> None:
+        """Score stacks of the predictors that do best and whose shares are exact."""
+        mixes = [each for each in self.scores if getattr(each, "residual_share", None) is None]
+        members = self.leading([each for each in mixes if isinstance(each, LatentSemantic)], 2)
+        members += [each for each in mixes if isinstance(each, KernelRidge)]
+        pairs = zip(self.folds, self.centres, strict=True)
+        truth = np.vstack([self.known[fold.truth] - centre for fold, centre in pairs])
+        folds = [(fold, given.known) for fold, given in zip(self.folds, self.given, strict=True)]
+        parts = [self.steps[each] for each in members]
+        for stack, vectors in stacked(members, parts, truth, group, folds):
+            self.add(stack, vectors)
+
+    def _scored(self, number: int, vectors: np.ndarray) -> Found:
+        truth = np.searchsorted(self.pools[number], self.folds[number].truth)
+        scores = self.judges[number].scored(vectors, truth, n_jobs=self.space.n_jobs)
+        return Found(vectors, scores)
+
+    def truth(self) -> np.ndarray:
+        """Return the hidden rows' true directions, in the order of the predictions."""
+        pairs = zip(self.folds, self.centres, strict=True)
+        return np.vstack([unit(self.known[fold.truth] - centre) for fold, centre in pairs])
+
+    def stretch(self, predictor: Any) -> float:
+        """Return how much longer a predictor's steps must be for hidden rows to be spread."""
+        pairs = list(zip(self.folds, self.centres, strict=True))
+        starts = np.vstack(
+            [np.repeat(mean[None], fold.hidden.size, axis=0) for fold, mean in pairs]
+        )
+        truth = np.vstack([self.known[fold.truth] for fold in self.folds])
+        return stretch_of(starts, self.steps[predictor], truth)
+
+    def best(self, kind: type[Predictor] = Predictor) -> Any:
+        """Return the predictor, of a kind, that does best on all hidden rows."""
+        tried = [each for each in self.scores if isinstance(each, kind)]
+        every_row = np.arange(len(self.scores[tried[0]].cosine))
+        total = standing([self.scores[each] for each in tried], every_row, self.goal)
+        return tried[int(np.argmax(total))]
+
+    def leading(self, tried: list[Any], n: int) -> list[Any]:
+        """Return the `n` best of some predictors, the best first."""
+        totals = total_score([self.scores[each] for each in tried], self.goal)
+        order = np.argsort(-totals, kind="stable")
+        return [tried[place] for place in order[:n]]
+
+
+def clearly_loses(one: RowScores, other: RowScores, goal: str) -> bool:
+    """Tell whether one predictor is nowhere above another, and somewhere far below.
+
+    Examples
+    --------
+    >>> from vecfill.trust.choose.scores import score_rows
+    >>> known, truth = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200)
+    >>> good, bad = (score_rows(each, truth, known, np.zeros(4)) for each in (known, known[::-1]))
+    >>> clearly_loses(bad, good, "balanced"), clearly_loses(good, bad, "balanced")
+    (True, False)
+    """
+    gaps = [one.of(measure) - other.of(measure) for measure in GOALS[goal]]
+    errors = [max(float(gap.std()) / np.sqrt(gap.size), 1e-12) for gap in gaps]
+    sizes = [float(gap.mean()) / error for gap, error in zip(gaps, errors, strict=True)]
+    return bool(max(sizes) <= 0 and min(sizes) < -CLEAR_LOSS)
+
+
+def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balanced") -> np.ndarray:
+    """Return how well each predictor does on some rows; the largest number is the best.
+
+    The default goal, ``"balanced"``, follows what people see:
+
+    1. Predictors whose vectors crowd together or share their nearest words are out.
+    2. So are those whose centred cosine is more than 5 % below the best one.
+    3. Of the others, the best is the one with the highest sum of reciprocal rank, hits at 10,
+       agreement of neighbors and centred cosine, each relative to the mean of all.
+
+    ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
+    ``"cosine"`` compares centred cosines alone.
+    """
+    total = np.zeros(len(scores))
+    for measure in DECIDING[goal]:
+        means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
+        total += means / max(float(np.abs(means).mean()), 1e-9)
+    is_out = np.array([has_collapsed(score, rows) for score in scores])
+    if is_out.all():
+        is_out[:] = False
+    if goal == "rank":
+        ranks = np.array([score.reciprocal_rank[rows] for score in scores])
+        best = np.where(is_out, -np.inf, ranks.mean(axis=1)).argmax()
+        short = ranks[best] - ranks
+        is_out |= short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
+    if goal == "balanced":
+        cosines = np.array([float(score.centred_cosine[rows].mean()) for score in scores])
+        best = float(cosines[~is_out].max())
+        is_out |= cosines < best - (1.0 - LEAST_COSINE) * abs(best)
+    total[is_out] = -np.inf
+    return total

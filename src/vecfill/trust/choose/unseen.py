@@ -1,0 +1,290 @@
+"""Hidden known rows as every source predicts them, and what weights of sources they teach.
+
+Unknown rows differ from the known ones: most headings without a vector have names of several
+words, for example. So hidden rows of a kind that is frequent among the unknown rows count more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.optimize import nnls
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.scaling import scaled_together
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.fused import Pattern
+from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.stretch import stretch_of
+from vecfill.model.wanted import Unknown
+from vecfill.trust.choose.choice import FewerDims
+from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.scores import Judge, RowScores
+from vecfill.trust.choose.trials import CHOICE_TOL
+
+FEWEST_IN_PATTERN = 30
+"""Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
+
+MOST_RAISED = 5.0
+"""How much more often than once a hidden row of a rare kind may count. On cities, 64 names of
+several words stand for 60 % of the unknown: uncapped, their chance decides for all."""
+
+PRIOR_ROWS = 1000
+"""Rows that those of other kinds count as beside the rows of a pattern. On cities, the 63 known
+names of several words alone would divide the weight of the table by three; ranks of those names are
+the same with any number from 100 on, and known ones (with hyphens) are not quite like unknown ones.
+"""
+
+GUESS_ROWS = 100
+"""Rows' worth of belief that a guess counts as it is."""
+
+SHRINK = 1e-3
+"""Added to the diagonal of the normal equations, as a share of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Hidden known rows as every source predicts them, without having seen them."""
+
+    predicted: np.ndarray
+    """(n_sources, n_hidden, n_dims) from the mean of the hidden rows' predictions; 0 if absent."""
+    truth: np.ndarray
+    """(n_hidden, n_dims) from the mean of the hidden rows."""
+    is_present: np.ndarray
+    """(n_hidden, n_sources)."""
+    group: np.ndarray
+    """(n_hidden,) rows that are judged together."""
+    pool: np.ndarray
+    """(n_pool, n_dims) known rows from the same mean, among which the truth is ranked."""
+    place: np.ndarray
+    """(n_hidden,) each hidden row in the pool."""
+    importance: np.ndarray
+    """(n_hidden,) how much each hidden row counts, 1 on average: more if it is of a kind that is
+    more frequent among the unknown rows."""
+    importance_of: Mapping[Pattern, np.ndarray]
+    """The same for the unknown rows that some sources describe."""
+    centre: np.ndarray
+    """Mean of the hidden rows."""
+    is_guess: np.ndarray
+    """(n_sources,) whose rows are guesses that were learnt on other words."""
+    words: np.ndarray | None = None
+    """Other words of the file, from the same mean, among which the truth is ranked as well."""
+
+    def weights(self, pattern: Pattern, kept: Sequence[int], rows: np.ndarray) -> np.ndarray:
+        """Return non-negative weights of all sources for a pattern, learnt on some hidden rows.
+
+        Only rows that have at least the sources of the pattern can teach. Where these are too few,
+        the source that most rows lack is left out; if its rows are guesses, it counts as it is.
+        """
+        used = [place for place in kept if pattern[place]]
+        teachers, fewest = rows, min(FEWEST_IN_PATTERN, rows.size // 3 + 1)
+        while used:
+            teachers = rows[self.is_present[rows][:, used].all(axis=1)]
+            if teachers.size >= fewest:
+                break
+            used.remove(min(used, key=lambda place: self.is_present[rows, place].sum()))
+        weights = np.zeros(len(pattern))
+        if len(used) == 1:
+            weights[used] = 1.0
+        elif used:
+            weights[used] = _non_negative(*self._lesson(pattern, used, teachers, rows))
+        for place in kept:
+            if pattern[place] and place not in used and self.is_guess[place]:
+                weights[place] = 1.0
+        return weights
+
+    def _lesson(
+        self, pattern: Pattern, used: Sequence[int], teachers: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return predictions by the used sources and the truth that their weights are learnt on.
+
+        Few rows have a guess. So beside it, the other sources are learnt on rows without one too,
+        and the guess is believed to count as it is.
+        """
+        importance = self.importance_of.get(pattern, self.importance)[teachers]
+        importance = importance / max(float(importance.max()), 1e-300)
+        # Rows of other kinds count a little, or the chance of a few would decide.
+        scale = np.sqrt(importance + PRIOR_ROWS / teachers.size)[:, None]
+        predicted = [self.predicted[used][:, teachers] * scale]
+        truth = [self.truth[teachers] * scale]
+        guesses = [at for at, place in enumerate(used) if self.is_guess[place]]
+        if guesses:
+            plain = [place for place in used if not self.is_guess[place]]
+            others = rows[self.is_present[rows][:, plain].all(axis=1)]
+            others = np.setdiff1d(others, teachers)
+            scale = np.sqrt(PRIOR_ROWS / max(others.size, 1))
+            predicted.append(self.predicted[used][:, others] * scale)
+            truth.append(self.truth[others] * scale)
+            scale = np.sqrt(GUESS_ROWS / teachers.size)
+            for at in guesses:
+                alone = np.zeros((len(used), teachers.size, self.truth.shape[1]))
+                alone[at] = self.predicted[used[at]][teachers] * scale
+                predicted.append(alone)
+                truth.append(alone[at])
+        return np.concatenate(predicted, axis=1), np.concatenate(truth)
+
+    def can_be_judged(self, place: int) -> bool:
+        """Tell whether enough hidden rows are described by a source to say whether it helps."""
+        return int(self.is_present[:, place].sum()) >= FEWEST_IN_PATTERN
+
+    def fused(self, kept: Sequence[int]) -> np.ndarray:
+        """Return hidden rows by the kept sources, each with weights learnt without its group."""
+        out = np.zeros_like(self.truth)
+        everyone = np.arange(len(out))
+        for one in np.unique(self.group):
+            asked, others = everyone[self.group == one], everyone[self.group != one]
+            for pattern in np.unique(self.is_present[asked], axis=0):
+                weights = self.weights(tuple(pattern.tolist()), kept, others)
+                rows = asked[(self.is_present[asked] == pattern).all(axis=1)]
+                out[rows] = np.einsum("s,snd->nd", weights, self.predicted[:, rows])
+        return out
+
+    def scores(self, kept: Sequence[int]) -> RowScores:
+        """Return honest scores of the kept sources."""
+        centre = np.zeros(self.truth.shape[1])
+        return Judge(self.pool, centre, self.words).scored(self.fused(kept), self.place)
+
+    def stretch(self, kept: Sequence[int]) -> float:
+        """Return how much longer the fused steps must be for hidden rows to be spread."""
+        return stretch_of(self.centre, self.fused(kept), self.truth + self.centre)
+
+    def shares(self, weights: np.ndarray) -> np.ndarray:
+        """Return the part of each source in the fused rows, under weights of (n_hidden, n_sources).
+
+        It is the projection of what the source adds on the sum, so that parts sum to one.
+        """
+        total = np.einsum("ns,snd->nd", weights, self.predicted)
+        along = np.einsum("ns,snd,nd->s", weights, self.predicted, total)
+        return along / max(float((total**2).sum()), 1e-300)
+
+    def like_unknown(self, kept: Sequence[int]) -> RowScores:
+        """Return scores whose means are those of rows like the unknown ones."""
+        scores = self.scores(kept)
+        return RowScores(*(getattr(scores, each.name) * self.importance for each in fields(scores)))
+
+
+def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) -> np.ndarray:
+    """Return weights of hidden rows under which kinds are as frequent as among the unknown rows.
+
+    A kind of which few rows are hidden is not raised: they would decide about all others.
+
+    Examples
+    --------
+    >>> kinds = np.array(["one"] * 90 + ["several"] * 110)
+    >>> weights = importance_like(kinds, np.arange(200) < 130, np.arange(130))
+    >>> bool(weights[100] > weights[0]), round(float(weights.mean()), 6)
+    (True, 1.0)
+    """
+    found = np.ones(hidden.size)
+    for kind in np.unique(kinds[hidden]):
+        rows = kinds[hidden] == kind
+        share = float((kinds[~is_known] == kind).mean()) / float(rows.mean())
+        found[rows] = min(share, MOST_RAISED if rows.sum() >= FEWEST_IN_PATTERN else 1.0)
+    return found / found.mean() if found.any() else np.ones(hidden.size)
+
+
+def _non_negative(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the weights of predictions, none below zero, that come nearest to the truth.
+
+    Examples
+    --------
+    >>> one, other = np.eye(3), np.ones((3, 3))
+    >>> _non_negative(np.stack([one, other]), 2 * one).round(2)
+    array([2., 0.])
+    """
+    predicted, truth = scaled_together(predicted, truth)
+    gram = np.einsum("snd,tnd->st", predicted, predicted)
+    gram[np.diag_indices_from(gram)] *= 1.0 + SHRINK
+    along = np.einsum("snd,nd->s", predicted, truth)
+    if not (np.diag(gram) > 0).all():
+        used = np.flatnonzero(np.diag(gram) > 0)
+        found = np.zeros(len(gram))
+        if used.size:
+            found[used] = _non_negative(predicted[used], truth)
+        return found
+    lower = np.linalg.cholesky(gram)
+    return nnls(lower.T, np.linalg.solve(lower, along))[0]
+
+
+def out_of_fold(
+    space: SourcesSpace,
+    predictors: Sequence[Predictor | None],
+    embedding: EmbeddingVectors,
+    is_known: KnownMask,
+    folds: Sequence[Fold],
+    fewer: FewerDims,
+    words: np.ndarray | None = None,
+) -> OutOfFold:
+    """Return the hidden rows of some folds as every source predicts them.
+
+    Everything is measured from the mean of the hidden rows, so that an offset which they all
+    share does not decide about weights.
+    """
+    hidden = np.concatenate([fold.hidden for fold in folds])
+    sizes = [fold.hidden.size for fold in folds]
+    group = np.repeat(np.arange(len(folds)), sizes)
+    if len(folds) == 1:
+        group = dealt_out(hidden.size)
+    vectors = fewer.of_known(embedding, is_known)
+    predicted = np.zeros((len(space.members), hidden.size, vectors.shape[1]))
+    is_present = space.presence[hidden]
+    for number, (member, predictor) in enumerate(zip(space.members, predictors, strict=True)):
+        if predictor is None:
+            is_present[:, number] = False
+            continue
+        found = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
+        predicted[number] = np.concatenate(found)
+        present = is_present[:, number]
+        if present.any():
+            predicted[number, present] -= predicted[number, present].mean(axis=0)
+    centre = vectors[hidden].mean(axis=0)
+    known = np.flatnonzero(is_known)
+    importance, importance_of = np.ones(hidden.size), {}
+    if space.kinds and not is_known.all():
+        kinds = np.array(space.kinds)
+        importance = importance_like(kinds, is_known, hidden)
+        for pattern in np.unique(space.presence[~is_known], axis=0):
+            is_other = is_known | (space.presence != pattern).any(axis=1)
+            importance_of[tuple(pattern.tolist())] = importance_like(kinds, is_other, hidden)
+    return OutOfFold(
+        predicted,
+        vectors[hidden] - centre,
+        is_present,
+        group,
+        vectors[known] - centre,
+        np.searchsorted(known, hidden),
+        importance,
+        importance_of,
+        centre,
+        np.array([member.is_guess for member in space.members], np.bool_),
+        None if words is None else fewer.along(words) - centre,
+    )
+
+
+def _of_fold(
+    member: Member,
+    predictor: Predictor,
+    vectors: EmbeddingVectors,
+    fold: Fold,
+    fewer: FewerDims,
+) -> np.ndarray:
+    """Return a fold's hidden rows as one source predicts them, from the mean of what it has seen.
+
+    Rows that it does not describe are 0.
+    """
+    own = member.given(KnownRows(vectors, fold.is_seen))
+    place_of = np.full(member.n_all, -1)
+    place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
+    places = place_of[fold.hidden]
+    found = np.zeros((fold.hidden.size, vectors.shape[1]))
+    if member.is_guess:
+        # Guesses are made in all dimensions, whatever is seen.
+        steps = member.space.prepared("as_given")[own.wanted(places[places >= 0])]
+        found[places >= 0] = fewer.along(steps)
+    elif (places >= 0).any() and own.n_known:
+        asked = predictor.predict(member.space, own, Unknown(places[places >= 0]), tol=CHOICE_TOL)
+        found[places >= 0] = asked.vectors - own.known.mean(axis=0)
+    return found

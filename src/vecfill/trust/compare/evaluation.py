@@ -1,0 +1,329 @@
+"""Known rows hidden and imputed again, against rivals.
+
+Every method sees the same folds. `auto` is scored honestly: in each fold its predictor is chosen
+on the rows that are left, by hiding some of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.errors import InputError
+from vecfill.inputs.rarity import Rarity
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import Predictor
+from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
+from vecfill.trust.choose.choice import CHANCE, permutation_p_value
+from vecfill.trust.choose.decision import Decision, decide, has_own, without
+from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
+from vecfill.trust.compare.competitors import Competitors
+from vecfill.trust.compare.rivals import RIVALS, Rival
+from vecfill.trust.prove.hidden import HIDDEN_TOL
+from vecfill.wording import html_details, html_table
+
+N_BOOTSTRAPS = 1000
+
+BLOCKS = (0.2, 0.4)
+"""Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
+
+_HIDDEN = {"random": "hidden", "rarest": "rare hidden"}
+
+
+def in_words(share: float, what: str) -> str:
+    """Return how many of the hidden entities are found, as people say it.
+
+    Examples
+    --------
+    >>> in_words(0.26, "hidden"), in_words(0.8, "rare hidden")
+    ('One hidden entity in four is', 'Four in five rare hidden entities are')
+    >>> in_words(0.42, "hidden"), in_words(0.004, "hidden")
+    ('Two in five hidden entities are', 'Less than one hidden entity in a hundred is')
+    """
+    numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    if share < 0.01:
+        return f"Less than one {what} entity in a hundred is"
+    if share >= 0.97:
+        return f"Nearly every {what} entity is"
+    if share > 0.55:
+        whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
+        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {what} entities are"
+    if 0.36 < share < 0.45:
+        return f"Two in five {what} entities are"
+    whole = round(1 / share)
+    return f"One {what} entity in {numbers[whole] if whole <= 10 else whole} is"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How near each method came to hidden known vectors."""
+
+    n_known: int
+    n_unknown: int
+    folds: int
+    scores: dict[str, RowScores] = field(repr=False)
+    """Scores row by row, of every method on the same rows."""
+    decision: Decision
+    """What `auto` decides with all known rows in view. Pass it to `impute` as `method` to save the
+    time of deciding again."""
+    p_value: float
+    """How likely chance alone would come as near as `auto` did."""
+    hide: str = "random"
+    """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as blocks."""
+    labels: dict[str, str] = field(default_factory=dict, repr=False)
+    """What tables and figures call the methods."""
+    tuned: dict[str, tuple[Predictor, ...]] = field(default_factory=dict, repr=False)
+    """What each rival was tuned to, fold by fold."""
+
+    @property
+    def methods(self) -> dict[str, dict[str, float]]:
+        """Mean measures by method."""
+        return {name: score.means() for name, score in self.scores.items()}
+
+    @property
+    def chosen(self) -> Predictor:
+        """The predictor that `auto` takes with all known rows in view."""
+        return self.decision.predictor
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether `auto` beats the mean of the known rows by more than chance."""
+        return self.p_value < CHANCE and self.methods["auto"]["centred_cosine"] > 0
+
+    @property
+    def verdict(self) -> str:
+        """What the comparison shows, in one or two sentences."""
+        if not self.has_signal:
+            return (
+                "The table carries no signal about this embedding: hidden vectors came back no "
+                "better than the mean of the known ones."
+            )
+        means = self.methods
+        rivals = {name: means[name] for name in means if name != "auto"}
+        best = max(rivals, key=lambda name: rivals[name]["mrr"])
+        low, high = self.difference("auto", best, "mrr")
+        found = means["auto"]["hits_at_10"]
+        times = found * self.n_known / 10
+        first = (
+            f"{in_words(found, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
+            f"imputed one, about {times:.0f} times chance."
+        )
+        rival = self.label(best)
+        if low > 0:
+            return f"{first} No other method does as well; {rival} comes nearest."
+        if high < 0:
+            return f"{first} Here {rival} does better: consider it."
+        return f"{first} Here {rival} does as well."
+
+    def label(self, method: str) -> str:
+        """Return what tables and figures call a method: "kernel ridge regression"."""
+        return self.labels.get(method, method)
+
+    def difference(
+        self, method: str, other: str, measure: str, *, level: float = 0.95
+    ) -> tuple[float, float]:
+        """Return a bootstrap interval of how much one method is above another on a measure."""
+        gap = self.scores[method].of(measure) - self.scores[other].of(measure)
+        return _interval(gap, level)
+
+    def interval(self, method: str, measure: str, *, level: float = 0.95) -> tuple[float, float]:
+        """Return a bootstrap interval of a method's mean on a measure."""
+        return _interval(self.scores[method].of(measure), level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "n_known": self.n_known,
+            "n_unknown": self.n_unknown,
+            "folds": self.folds,
+            "methods": self.methods,
+            "intervals": {
+                name: {measure: list(self.interval(name, measure)) for measure in MEASURES[:3]}
+                for name in self.scores
+            },
+            "hide": self.hide,
+            "tuned": {name: [str(each) for each in found] for name, found in self.tuned.items()},
+            "chosen": self.decision.to_dict(),
+            "p_value": self.p_value,
+            "has_signal": self.has_signal,
+            "verdict": self.verdict,
+        }
+
+    def _rows(self) -> list[tuple[str, list[float]]]:
+        """Return what each method is called and its means, the best by MRR first."""
+        means = self.methods
+        order = sorted(means, key=lambda name: -means[name]["mrr"])
+        return [(self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order]
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        wide = max(len(name) for name, _ in rows)
+        head = f"{'centred cos':>13}{'MRR':>7}{'hits@10':>9}{'cosine':>8}{'norm':>6}"
+        lines = [
+            f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
+            + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
+            f"{'method':{wide}}{head}",
+        ]
+        for name, (centred, mrr, hits, cosine, ratio) in rows:
+            told = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
+            lines.append(f"{name:{wide}}{told}")
+        return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
+
+    def _repr_html_(self) -> str:
+        head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
+        rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
+        return (
+            f"<p><strong>{escape(self.verdict)}</strong></p>"
+            + html_table(head, rows, strong=self.label("auto"))
+            + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
+            + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
+        )
+
+
+_SHOWN = MEASURES[:5]
+"""Measures of the printed table, in the order of its columns."""
+
+
+def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
+    """Return a percentile bootstrap interval of the mean; the same for the same values."""
+    means = _resamples(values.size) @ values / values.size
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+@lru_cache(maxsize=1)
+def _resamples(n_rows: int) -> np.ndarray:
+    """Return how often each row is taken in each resample; all measures share the draws."""
+    rng = np.random.default_rng(0)
+    return rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), N_BOOTSTRAPS).astype(np.float32)
+
+
+def evaluate_rows(
+    space: Space,
+    embedding: EmbeddingVectors,
+    is_known: KnownMask,
+    *,
+    n_folds: int = 5,
+    hide: str = "random",
+    rarity: Rarity | None = None,
+    words: np.ndarray | None = None,
+    goal: str = "balanced",
+    candidates: str = "all",
+    seed: int = 0,
+    rivals: Mapping[str, Rival] = RIVALS,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Return how near `auto`, the paper's method and every rival come to hidden known rows.
+
+    ``hide="rarest"`` hides the rarest known rows as blocks of several sizes, which needs `rarity`.
+    Rivals are tuned in each fold, on the rows that are left.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> latent = rng.normal(size=(60, 3))
+    >>> domain, embedding = np.tanh(latent), latent @ rng.normal(size=(3, 5))
+    >>> report = evaluate_rows(Space(domain), embedding, np.ones(60, bool))
+    >>> report.has_signal, report.methods["mean"]["centred_cosine"]
+    (True, 0.0)
+    """
+    # 32-bit sums would give the mean a direction of its own: rounding.
+    embedding = embedding.astype(np.float64)
+    known = embedding[is_known]
+    folds = _folds(is_known, n_folds, hide, rarity, seed)
+    options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
+    options["words"] = words
+    parts: dict[str, list[RowScores]] = {}
+    tuned: dict[str, list[Predictor]] = {}
+    labels: dict[str, str] = {}
+    directions, truths = [], []
+    # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
+    told = rarity if hide == "rarest" or _has_counts(rarity, is_known) else None
+    tell = progress or (lambda _done, _total: None)
+    for number, fold in enumerate(folds):
+        tell(number, len(folds) + 1)
+        centre = embedding[fold.is_seen].mean(axis=0)
+        # What is hidden is not there at all, so that no method can be tuned on it by mistake.
+        blind = np.where(fold.is_seen[:, None], embedding, np.nan)
+        given = KnownRows(blind, fold.is_seen)
+        decision, vectors = _auto(space, given, fold, told, **options)
+        others = Competitors(space, given, decision, rivals, goal=goal, seed=seed + 1)
+        found = {"auto": vectors}
+        found |= {name: predict(fold.places) for name, predict in others.predict.items()}
+        labels |= others.labels
+        for name, predictor in others.tuned.items():
+            tuned.setdefault(name, []).append(predictor)
+        for name, vectors in found.items():
+            parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
+        directions.append(unit(found["auto"] - centre))
+        truths.append(unit(known[fold.truth] - centre))
+    decision = decide(space, embedding, is_known, rarity=rarity, **options)
+    tell(len(folds) + 1, len(folds) + 1)
+    return Evaluation(
+        int(is_known.sum()),
+        int((~is_known).sum()),
+        len(folds),
+        {name: joined(part) for name, part in parts.items()},
+        decision,
+        permutation_p_value(np.vstack(directions), np.vstack(truths)),
+        hide,
+        labels,
+        {name: tuple(each) for name, each in tuned.items() if name != "paper"},
+    )
+
+
+def _has_counts(rarity: Rarity | None, is_known: KnownMask) -> bool:
+    return rarity is not None and has_own(rarity.values, is_known)
+
+
+def _folds(
+    is_known: KnownMask, n_folds: int, hide: str, rarity: Rarity | None, seed: int
+) -> list[Fold]:
+    if hide == "random":
+        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
+    if rarity is None:
+        raise InputError(
+            "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
+            "does not tell. Pass counts=."
+        )
+    return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
+
+
+def _auto(
+    space: Space,
+    given: KnownRows,
+    fold: Fold,
+    rarity: Rarity | None,
+    *,
+    seed: int,
+    **options: Any,
+) -> tuple[Decision, np.ndarray]:
+    """Return the hidden rows as `auto` imputes them, and what it decided on the rows left."""
+    own = None
+    if rarity is not None:
+        # A hidden row keeps its own rarity only if unknown rows have theirs.
+        values = rarity.values.copy()
+        if not has_own(values, fold.is_seen | np.isin(np.arange(values.size), fold.hidden)):
+            values[fold.hidden] = np.nan
+        own = replace(rarity, values=values)
+    decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
+    offsets, rest = None, given
+    if decision.rule is not None and own is not None:
+        offsets = decision.rule.offsets(own.values, given, own.spared)
+        rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
+    prediction = decision.predictor.predict(space, rest, Unknown(fold.places), tol=HIDDEN_TOL)
+    if offsets is not None:
+        offsets = offsets.completed(prediction.composition.mix, fold.places)
+    found, centre = prediction.vectors, rest.known.mean(axis=0)
+    factors = decision.stretch.factors(offsets, rest.unknown.size)[fold.places][:, None]
+    vectors = centre + factors * (found - centre)
+    return decision, vectors if offsets is None else vectors + offsets.unknown[fold.places]

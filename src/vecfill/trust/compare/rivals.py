@@ -1,0 +1,176 @@
+"""What a user could do instead, each tuned on the rows that it may see.
+
+A rival that is compared as it comes out of the box loses to anything that was tuned. So every rival
+has all preparations of the domain, and its own parameters, chosen inside the training fold: by
+hiding some of its rows once more, or by leave-one-out in closed form.
+
+A source that brings a rival of its own (encode the text and regress, for example) adds an entry
+with the `space` that the rival works in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from vecfill.machine.blas import one_thread
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import (
+    LinearRidge,
+    MatchingPursuit,
+    Mean,
+    Nearest,
+    Predictor,
+    Sparsemax,
+)
+from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
+from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.choose.race import kernel_ridges, raced
+from vecfill.trust.choose.scores import RowScores, joined, score_rows, total_score
+
+MOST_TUNED_ON = 800
+"""Known rows on which rivals are tuned: more would cost more than they tell."""
+
+ENOUGH_HIDDEN = 150
+"""Hidden rows after which no further fold is hidden."""
+
+N_FOLDS = 5
+
+Tune = Callable[[Space, KnownRows, str, int], Predictor]
+"""Space, known rows, goal and seed -> the predictor with its parameters."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One thing a user could do instead.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.exp(3 * rng.normal(size=(60, 3)))
+    >>> given = KnownRows(np.log(rows), np.arange(60) < 50)
+    >>> RIVALS["ridge"].tuned(Space(rows), given).preparation
+    'rank_normal'
+    """
+
+    label: str
+    """What readers call it, in the middle of a sentence."""
+    tune: Tune
+    needs_vectors: bool = True
+    """Whether a matrix of distances is not enough."""
+    space: Space | None = None
+    """Rows of its own to compare entities by; ``None``: those of the domain."""
+
+    def tuned(
+        self, space: Space, given: KnownRows, *, goal: str = "balanced", seed: int = 0
+    ) -> Predictor:
+        """Return its predictor, tuned on known rows alone."""
+        with one_thread():
+            return self.tune(self.space or space, given, goal, seed)
+
+    def predict(
+        self, space: Space, given: KnownRows, places: np.ndarray, predictor: Predictor
+    ) -> np.ndarray:
+        """Return the vectors of some unknown rows as its predictor imputes them."""
+        return predictor.predict(self.space or space, given, Unknown(places)).vectors
+
+    def fits(self, space: Space) -> bool:
+        """Tell whether it can be used on a space."""
+        return (self.space or space).has_vectors or not self.needs_vectors
+
+
+def by_hidden_rows(
+    plain: Any,
+    preparations: Sequence[str] | None = None,
+    *,
+    enough: int = ENOUGH_HIDDEN,
+    **grid: Sequence[Any],
+) -> Tune:
+    """Return how to tune a predictor: first its preparation, then each parameter in turn.
+
+    `plain` is the predictor to start from and `grid` has the values of each parameter to try.
+    At least `enough` known rows are hidden, if there are so many, and what imputes them best by the
+    goal is kept.
+    """
+
+    def tune(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:
+        trial = _Trial(space, given, goal, seed, enough)
+        tried = preparations or space.preparations
+        best = trial.best([replace(plain, preparation=each) for each in tried])
+        for name, values in grid.items():
+            best = trial.best([replace(best, **{name: value}) for value in values])
+        return best
+
+    return tune
+
+
+class _Trial:
+    """Known rows of which some are hidden, and predictors scored on them."""
+
+    def __init__(self, space: Space, given: KnownRows, goal: str, seed: int, enough: int) -> None:
+        rows = np.flatnonzero(given.is_known)
+        rng = np.random.default_rng(seed)
+        is_used = np.zeros(given.is_known.size, np.bool_)
+        is_used[rng.permutation(rows)[:MOST_TUNED_ON]] = True
+        n_used = int(is_used.sum())
+        # Twice as few rows hidden at a time, if a fifth is more than enough.
+        n_folds = min(n_used, N_FOLDS if n_used < 2 * N_FOLDS * enough else n_used // enough)
+        self.folds = list(hidden_folds(is_used, n_folds=n_folds, seed=seed, enough=enough))
+        self.given = [KnownRows(given.embedding, fold.is_seen) for fold in self.folds]
+        self.known = given.embedding[is_used]
+        self.space, self.goal = space, goal
+        self._scores: dict[Predictor, RowScores] = {}
+
+    def best(self, tried: Sequence[Any]) -> Any:
+        """Return the predictor that imputes the hidden rows best; of equals, the first."""
+        scores = [self._scored(each) for each in tried]
+        return tried[int(np.argmax(total_score(scores, self.goal)))]
+
+    def _scored(self, predictor: Predictor) -> RowScores:
+        if predictor not in self._scores:
+            parts = []
+            for fold, given in zip(self.folds, self.given, strict=True):
+                vectors = predictor.predict(self.space, given, Unknown(fold.places)).vectors
+                centre = given.known.mean(axis=0)
+                parts.append(score_rows(vectors, fold.truth, self.known, centre))
+            self._scores[predictor] = joined(parts)
+        return self._scores[predictor]
+
+
+def _kernel_ridge(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:  # noqa: ARG001
+    return raced(space, given, kernel_ridges(space), goal=goal)[0]
+
+
+# Sparsemax looks at directions only, so unit rows would be tried twice.
+_UNEQUAL = ("as_given", "standardized", "unit_rows_without_first_component", "rank_normal")
+
+RIVALS: Mapping[str, Rival] = MappingProxyType(
+    {
+        "mean": Rival("the mean of the known vectors", lambda *_: Mean(), needs_vectors=False),
+        "knn": Rival(
+            "k nearest neighbours",
+            by_hidden_rows(
+                Nearest(by_distance=True),
+                n_neighbors=(10, 3, 5, 20, 40),
+                by_distance=(True, False),
+            ),
+        ),
+        "ridge": Rival("ridge regression", by_hidden_rows(LinearRidge())),
+        "kernel_ridge": Rival("kernel ridge regression", _kernel_ridge, needs_vectors=False),
+        "omp": Rival(
+            "matching pursuit (tokensurgeon)",
+            # A pursuit takes milliseconds a row, so fewer rows have to do.
+            by_hidden_rows(MatchingPursuit(n_atoms=16), enough=50, n_atoms=(16, 8, 32, 64)),
+        ),
+        "sparsemax": Rival(
+            "sparsemax (FOCUS)",
+            by_hidden_rows(Sparsemax(), _UNEQUAL, scale=(1.0, 3.0, 10.0, 30.0)),
+        ),
+    }
+)
+"""Every rival by the name it has in reports."""

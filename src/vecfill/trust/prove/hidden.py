@@ -1,0 +1,195 @@
+"""Known rows hidden and imputed again: what could be seen of them, and what was true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from vecfill._types import EmbeddingVectors
+from vecfill.model.directions import unit
+from vecfill.model.known import KnownRows
+from vecfill.model.offset import Curve, OffsetRule, Offsets
+from vecfill.model.predictors import Predictor
+from vecfill.model.space import Space
+from vecfill.model.wanted import Unknown
+from vecfill.trust.choose.decision import hidden_offsets, without
+from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.scores import RowScores, joined, score_rows
+from vecfill.trust.prove.signals import signals
+
+HIDDEN_TOL = 1e-6
+"""Residual to which hidden rows are solved: their scores are shown with three digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Hidden known rows imputed again by one predictor: signals and scores."""
+
+    rows: np.ndarray
+    """Row numbers, in the order of the other arrays."""
+    fold: np.ndarray
+    """Which rows are judged together: those of one fold, or a part of a single one."""
+    signals: np.ndarray
+    scores: RowScores
+    net: np.ndarray
+    """Centred cosine net of the constant: from the offset of the row's rarity if it got one,
+    otherwise from the mean of the seen rows. 0 is no better than that constant."""
+    vectors: np.ndarray | None = None
+    """(n_hidden, n_dims) as imputed, while they are needed."""
+    moved: Cosines | None = None
+    """The cosines that the rows would have where the unknown rows lie, if known."""
+    excess: tuple[float, float] = (0.0, 0.0)
+    """What not to believe of the signals of unknown rows, for centred and plain cosine: by how much
+    they would make these rows better, on average, than the hidden ones."""
+
+    @property
+    def as_found(self) -> Cosines:
+        """The cosines that the rows have."""
+        return Cosines(self.net, self.scores.cosine)
+
+    @property
+    def carried(self) -> Cosines:
+        """The cosines that teach confidence."""
+        return self.as_found if self.moved is None else self.moved
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines:
+    """What confidence is about, a value for each row."""
+
+    net: np.ndarray
+    """Centred cosine net of the constant."""
+    cosine: np.ndarray
+    """Plain cosine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where the unknown rows are taken to lie, compared with hidden known ones."""
+
+    curve: Curve
+    """Mean and spread of vectors by rarity."""
+    middle: np.ndarray
+    """Mean of what the offsets leave of the known vectors: where steps start beside an offset."""
+    offset: np.ndarray | None
+    """What the unknown rows have got for their rarity; ``None`` if each has got its own."""
+    length: float
+    """Root mean square length of the steps of unknown rows from there."""
+    hidden: np.ndarray
+    """Rarities of hidden rows, ascending: the ends, or quantiles."""
+    unknown: np.ndarray
+    """Rarities that the unknown rows are taken to have in their place."""
+
+    def carried(self, rarity: np.ndarray) -> np.ndarray:
+        """Return rarities of hidden rows as they would be among the unknown ones."""
+        return np.interp(rarity, self.hidden, self.unknown)
+
+
+def hide_and_impute(
+    space: Space,
+    embedding: EmbeddingVectors,
+    known: np.ndarray,
+    predictor: Predictor,
+    folds: Iterable[Fold],
+    *,
+    rule: OffsetRule | None = None,
+    as_rare: bool = True,
+    rarity: np.ndarray | None = None,
+    region: Region | None = None,
+    factor: float = 1.0,
+) -> Hidden:
+    """Return the rows of some folds, hidden and imputed again, with what can be seen of them.
+
+    `known` are the vectors of all known rows, among which the truth is ranked. With a `rule`, rows
+    get the offset of rare entities, or the usual one if they are not imputed `as_rare`. `region` is
+    where the unknown rows are taken to lie; it matters only with an offset. Steps from the mean are
+    stretched by the `factor`.
+
+    Examples
+    --------
+    >>> from vecfill.model.predictors import PAPER
+    >>> from vecfill.trust.choose.folds import hidden_folds
+    >>> domain = np.random.default_rng(0).normal(size=(40, 3))
+    >>> folds = hidden_folds(np.ones(40, bool), n_folds=5, seed=0)
+    >>> len(hide_and_impute(Space(domain), domain, domain, PAPER, folds).rows)
+    40
+    """
+    folds = list(folds)
+    hidings = [_shown(embedding, fold, rule, rarity, as_rare=as_rare) for fold in folds]
+    predicted = type(predictor).predict_folds(
+        [predictor], space, [(given, fold.places) for given, _, fold in hidings], tol=HIDDEN_TOL
+    )
+    seen, scores, net, carried, imputed = [], [], [], [], []
+    for (rest, curve, fold), (found,) in zip(hidings, predicted, strict=True):
+        offsets = None if curve is None else curve.completed(found.composition.mix, fold.places)
+        centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
+        start = rest.known.mean(axis=0, dtype=np.float64)
+        steps = factor * (found.vectors.astype(np.float64) - start)
+        if offsets is not None:
+            start = start + offsets.unknown[fold.places]
+        vectors, truth = start + steps, known[fold.truth].astype(np.float64)
+        seen.append(signals(rest, found, Unknown(fold.places)))
+        scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
+        net.append(cosines(steps, truth - start))
+        imputed.append(vectors)
+        if region is not None and offsets is not None:
+            assert rarity is not None
+            carried.append(_carried(steps, truth, rarity[fold.hidden], region))
+    group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
+    if len(folds) == 1:
+        group = dealt_out(group.size)
+    rows = np.concatenate([fold.hidden for fold in folds])
+    moved = None
+    if carried:
+        moved = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
+    return Hidden(
+        rows,
+        group,
+        np.vstack(seen),
+        joined(scores),
+        np.concatenate(net),
+        np.vstack(imputed),
+        moved,
+    )
+
+
+def _shown(
+    embedding: EmbeddingVectors,
+    fold: Fold,
+    rule: OffsetRule | None,
+    rarity: np.ndarray | None,
+    *,
+    as_rare: bool,
+) -> tuple[KnownRows, Offsets | None, Fold]:
+    """Return what a fold shows, without the offset of rarity if there is one."""
+    given = KnownRows(embedding, fold.is_seen)
+    if rule is None:
+        return given, None, fold
+    assert rarity is not None
+    offsets = hidden_offsets(rule, rarity, given, fold, as_rare=as_rare)
+    return KnownRows(without(embedding, fold.is_seen, offsets), fold.is_seen), offsets, fold
+
+
+def _carried(
+    steps: np.ndarray, truth: np.ndarray, rarity: np.ndarray, region: Region
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines, net and plain, that hidden rows would have where the unknown rows lie.
+
+    Rare vectors lie elsewhere than frequent ones, and nearer to each other. So a hidden row whose
+    truth is rarer still would have another cosine, and its truth is moved and shrunk as vectors of
+    the embedding are from its rarity to the other.
+    """
+    curve, farther = region.curve, region.carried(rarity)
+    shrink = curve.spread_at(farther) / curve.spread_at(rarity)
+    moved = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
+    length = float(np.sqrt((steps**2).sum(axis=1).mean()))
+    steps = (region.length / length if length > 0 else 1.0) * steps
+    start = region.middle + (curve.at(farther) if region.offset is None else region.offset)
+    return cosines(steps, moved - start), cosines(start + steps, moved)
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the cosine of each pair of rows; 0 if one of them is zero."""
+    return np.einsum("ij,ij->i", unit(left), unit(right))

@@ -1,0 +1,351 @@
+"""What names say about vectors: by their spelling, and by their parts."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vecfill.embedding import Embedding
+from vecfill.errors import InputError
+from vecfill.inputs.later_rows import Facts
+from vecfill.inputs.names import spelling_model
+from vecfill.inputs.names.cache import cached_model, names_cache_of
+from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, ngrams_of
+from vecfill.inputs.names.parts import parts_domain, whole_vectors
+from vecfill.inputs.names.siblings import inflected_siblings
+from vecfill.inputs.names.spelling import names_domain, rows_of_others, spelling_domain
+from vecfill.inputs.names.spelling_model import fit_spelling
+from vecfill.inputs.names.vocabulary import VocabularySample
+from vecfill.io import Scan
+
+SYLLABLES = [f"{a}{b}{c}" for a in "bdfgkl" for b in "aeiou" for c in "mnrs"]
+
+
+def vocabulary(n_words=2400, n_dims=4, seed=0):
+    """Words of three syllables; the vector of a word is the sum of those of its syllables."""
+    rng = np.random.default_rng(seed)
+    meaning = rng.normal(size=(len(SYLLABLES), n_dims))
+    chosen = np.unique(rng.integers(0, len(SYLLABLES), (2 * n_words, 3)), axis=0)
+    chosen = rng.permutation(chosen)[:n_words]
+    words = ["".join(SYLLABLES[each] for each in row) for row in chosen]
+    return Embedding(words, meaning[chosen].sum(axis=1).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def base():
+    return vocabulary()
+
+
+def correlation(found, truth):
+    centred = [each - each.mean(axis=0) for each in (found, truth)]
+    return np.corrcoef(centred[0].ravel(), centred[1].ravel())[0, 1]
+
+
+@given(st.lists(st.text(alphabet="abcé", min_size=1, max_size=9), max_size=6))
+def test_hashes_are_those_of_the_ngrams_of_each_word(names):
+    def plain(name):
+        word = f"<{name.replace('é', 'e')}>"
+        sizes = range(SHORTEST, min(LONGEST, len(word) - 1) + 1)
+        return [word[i : i + n] for i in range(len(word)) for n in sizes if i + n <= len(word)]
+
+    found = ngrams_of(names)
+    gram_of = {}
+    for place, name in enumerate(names):
+        hashes = found.hashes[found.starts[place] : found.starts[place + 1]].tolist()
+        expected = plain(name)
+        assert len(hashes) == len(expected)
+        for each, gram in zip(hashes, expected, strict=True):
+            assert gram_of.setdefault(each, gram) == gram
+    assert len(set(gram_of.values())) == len(gram_of)
+
+
+def test_conjugate_gradients_reach_the_closed_form(monkeypatch):
+    monkeypatch.setattr(spelling_model, "N_STEPS", 80)
+    small = vocabulary(60)
+    model = fit_spelling(small.words, small.vectors)
+    rows = np.zeros((60, len(model.keys)))
+    for place, word in enumerate(small.words):
+        for each in ngrams_of([word]).hashes:
+            where = np.flatnonzero(model.keys == each)
+            rows[place, model.rows[where]] += 1.0
+    rows /= np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1))
+    targets = (small.vectors - model.mean) / model.scale
+    gram = rows.T @ rows + spelling_model.RIDGE * np.eye(rows.shape[1])
+    expected = rows @ np.linalg.solve(gram, rows.T @ targets) * model.scale + model.mean
+    np.testing.assert_allclose(model.predict(small.words)[0], expected, atol=5e-3)
+
+
+def test_spelling_tells_vectors_of_words_it_has_not_seen(base):
+    entities = base.words[:200]
+    domain = spelling_domain(entities, dict(zip(entities, entities, strict=True)), base)
+    assert domain.entities == entities
+    assert correlation(domain.vectors[:, : base.n_dims], base.vectors[:200]) > 0.8
+
+
+def test_the_model_has_never_seen_the_vector_of_an_entity(base):
+    entities = base.words[:200]
+    words = dict(zip(entities, entities, strict=True))
+    honest = spelling_domain(entities, words, base)
+    vectors = base.vectors.copy()
+    vectors[:200] = 1e3 * np.random.default_rng(1).normal(size=(200, base.n_dims))
+    changed = spelling_domain(entities, words, Embedding(base.words, vectors))
+    np.testing.assert_array_equal(changed.vectors, honest.vectors)
+
+
+def test_other_spellings_of_an_entity_are_left_out_too():
+    words = ["Visa", "VISA", "visa", "vi-sa", "vista"]
+    found = rows_of_others(["visa inc"], {"visa inc": "visa"}, Embedding(words, np.eye(5)))
+    assert found.tolist() == [4]
+
+
+def test_known_and_unknown_names_are_treated_alike(base):
+    """An entity has the same row whether or not it is told to be known."""
+    entities = base.words[:100]
+    known = spelling_domain(entities, {name: name for name in entities}, base)
+    half = spelling_domain(entities, {name: name for name in entities[:50]}, base)
+    np.testing.assert_array_equal(known.vectors, half.vectors)
+
+
+def test_few_words_teach_nothing_and_the_names_themselves_are_used(base):
+    entities = base.words[:300]
+    known = Embedding(entities, base[entities])
+    domain = spelling_domain(entities, {name: name for name in entities}, known)
+    assert domain.columns[0] == "n-grams 1"
+    assert "0 words besides the entities, too few" in domain.notes[0]
+    vectors = Embedding(known.words, known.vectors[::-1])
+    again = spelling_domain(entities, {name: name for name in entities}, vectors)
+    np.testing.assert_array_equal(again.vectors, domain.vectors)
+
+
+def test_names_of_no_known_ngram_are_absent(base):
+    domain = spelling_domain([*base.words[:50], "!!", "xqz"], {}, base)
+    assert domain.entities == base.words[:50]
+    assert "2 names have no known n-gram; left out." in domain.notes
+
+
+def test_names_without_letters_in_common_are_refused():
+    with pytest.raises(InputError, match="no letters in common"):
+        spelling_domain(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
+    with pytest.raises(InputError, match="no entities"):
+        spelling_domain([], {}, Embedding(["x"], [[1.0]]))
+
+
+def test_the_order_of_the_vocabulary_does_not_matter(base):
+    order = np.random.default_rng(0).permutation(len(base))
+    shuffled = Embedding([base.words[row] for row in order], base.vectors[order])
+    one = fit_spelling(base.words, base.vectors)
+    other = fit_spelling(shuffled.words, shuffled.vectors)
+    np.testing.assert_array_equal(one.keys, other.keys)
+    np.testing.assert_allclose(
+        one.predict(["bamden"])[0], other.predict(["bamden"])[0], rtol=1e-3, atol=1e-4
+    )
+
+
+def fitted_hash():
+    wide = vocabulary(500, n_dims=150)
+    model = fit_spelling(wide.words, wide.vectors)
+    return hashlib.sha256(model.vectors.tobytes() + model.mean.tobytes()).hexdigest()
+
+
+def test_the_model_has_the_same_bits_for_any_number_of_threads(monkeypatch):
+    found = {fitted_hash()}
+    monkeypatch.setattr(spelling_model, "_N_THREADS", 1)
+    found.add(fitted_hash())
+    code = "import sys; sys.path.insert(0, 'tests'); from inputs.test_spelling import *; "
+    env = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    command = [sys.executable, "-c", code + "print(fitted_hash())"]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    found.add(run.stdout.strip())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("damage", [None, "cut", "flip", "empty"])
+def test_a_model_is_kept_and_made_again_if_damaged(tmp_path, base, damage):
+    path = names_cache_of(tmp_path / "glove.txt", is_asked=True)
+    calls = []
+
+    def fit(words, vectors):
+        calls.append(1)
+        return fit_spelling(words, vectors)
+
+    first = cached_model(path, base.words, base.vectors, fit)
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+    if damage is not None:
+        path.write_bytes({"cut": content[:-9], "flip": content, "empty": b""}[damage])
+    second = cached_model(path, base.words, base.vectors, fit)
+    third = cached_model(path, base.words, base.vectors, fit)
+    assert len(calls) == (1 if damage is None else 2)
+    for model in (second, third):
+        for name in ("keys", "rows", "vectors", "mean"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(first, name))
+        assert model.scale == first.scale
+
+
+def test_a_kept_model_of_other_words_or_vectors_is_not_used(tmp_path, base):
+    path = tmp_path / "model.safetensors"
+    cached_model(path, base.words, base.vectors, fit_spelling)
+    for words, vectors in ((base.words[1:], base.vectors[1:]), (base.words, -base.vectors)):
+        found = cached_model(path, words, vectors, fit_spelling)
+        expected = fit_spelling(words, vectors)
+        np.testing.assert_array_equal(found.vectors, expected.vectors)
+        np.testing.assert_array_equal(found.mean, expected.mean)
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, base):
+    (tmp_path / "no folder").write_text("a file")
+    path = tmp_path / "no folder" / "model.safetensors"
+    cached_model(path, base.words[:300], base.vectors[:300], fit_spelling)
+    assert not path.exists()
+
+
+def compounds(base, n_words=1500, seed=0):
+    """The same words, and pairs of them whose vector is a mix of both."""
+    rng = np.random.default_rng(seed)
+    pairs = np.unique(rng.integers(0, 300, (n_words, 2)), axis=0)
+    words = [f"{base.words[one]}-{base.words[other]}" for one, other in pairs]
+    vectors = 0.3 * base.vectors[pairs[:, 0]] - 0.8 * base.vectors[pairs[:, 1]]
+    return Embedding([*base.words, *words], np.concatenate([base.vectors, vectors])), words
+
+
+def test_a_map_from_parts_to_wholes_is_learnt_on_the_vocabulary(base):
+    both, words = compounds(base)
+    entities = [word.replace("-", " ").title() for word in words[:100]]
+    known = dict(zip(entities, words[:100], strict=True))
+    domain = parts_domain(entities, known, both)
+    assert domain.columns[0] == "whole 1"
+    truth = both[words[:100]]
+    assert correlation(domain.vectors[:, : both.n_dims], truth) > 0.99
+    found, _ = whole_vectors(entities, known, both)
+    np.testing.assert_array_equal(found[entities[3]], domain.vectors[3, : both.n_dims])
+
+
+def test_the_map_of_parts_has_never_seen_an_entity(base):
+    both, words = compounds(base)
+    entities = [word.replace("-", " ") for word in words[:300]]
+    known = dict(zip(entities, words[:300], strict=True))
+    honest = parts_domain(entities, known, both)
+    vectors = both.vectors.copy()
+    vectors[len(base) : len(base) + 300] = 1e3
+    changed = parts_domain(entities, known, Embedding(both.words, vectors))
+    np.testing.assert_array_equal(changed.vectors, honest.vectors)
+
+
+def test_names_of_one_word_and_of_unknown_parts_have_no_parts(base):
+    first, second = base.words[:2]
+    names = [f"{first}_{second}", f"{first}-xx", "xx yy", first]
+    domain = parts_domain(names, {first: first}, base)
+    assert domain.entities == (f"{first}_{second}", f"{first}-xx")
+    n_dims = base.n_dims
+    np.testing.assert_array_equal(domain.vectors[0, n_dims : 2 * n_dims], base[first])
+    np.testing.assert_array_equal(domain.vectors[0, 2 * n_dims :], base[second])
+
+
+def test_a_part_that_stands_for_the_whole_name_does_not_count(base):
+    word, other = base.words[:2]
+    name = f"{word} {other}"
+    domain = parts_domain([name], {name: word}, base)
+    np.testing.assert_array_equal(domain.vectors[0, : base.n_dims], base[other])
+
+
+def test_names_of_several_words_are_guessed_from_their_parts(base):
+    both, words = compounds(base)
+    several = [word.replace("-", " ") for word in words[:100]]
+    entities = [*base.words[:200], *several]
+    known = {**{name: name for name in base.words[:200]}, **dict(zip(several, words, strict=False))}
+    truth = both[words[:100]]
+    by_name = names_domain(entities, known, both)
+    by_letters = spelling_domain(entities, known, both)
+    assert by_name.entities == by_letters.entities == tuple(entities)
+    assert by_name.columns == by_letters.columns
+    guess = slice(0, both.n_dims)
+    assert correlation(by_name.vectors[200:, guess], truth) > 0.98
+    assert correlation(by_letters.vectors[200:, guess], truth) < 0.9
+    is_several = by_name.vectors[:, by_name.columns.index("several words")] > 0
+    assert is_several.tolist() == [False] * 200 + [True] * 100
+
+
+def test_siblings_are_other_forms_of_the_same_stem():
+    words = ["the", "hepatitis", "antibodies", "cats", "walked", "Kidneys"]
+    found = inflected_siblings(["antibody", "walking", "kidney", "cat", "hepatitis", "a b"], words)
+    assert found == {"antibody": "antibodies", "walking": "walked", "kidney": "Kidneys"}
+
+
+def file_of_words(folder, n_words):
+    path = folder / "vectors.txt"
+    path.write_text("".join(f"w{row} {row}.0 1.0\n" for row in range(n_words)))
+    return path
+
+
+@pytest.mark.parametrize("n_words", [3, 50, 51, 400, 1000])
+def test_a_sample_of_a_long_file_is_even_and_holds_the_parts_of_names(tmp_path, n_words):
+    sample = VocabularySample(["W1 w37", "x"], most=50)
+    with Scan(file_of_words(tmp_path, n_words)) as scan:
+        for batch in scan:
+            sample.add(batch)
+    found = sample.embedding()
+    rows = [int(word[1:]) for word in found.words]
+    assert rows == sorted(rows)
+    assert found.vectors[:, 0].tolist() == rows
+    is_part = {1, 37}
+    step = 1
+    while len({*range(0, n_words, step)} - is_part) > 50:
+        step *= 2
+    wanted = {*range(0, n_words, step), *(each for each in (1, 37) if each < n_words)}
+    assert wanted <= set(rows)
+    assert len(rows) <= 53
+    assert bool(found.notes) == (step > 1)
+
+
+def test_rows_that_are_not_finite_or_come_twice_are_left_out(tmp_path):
+    path = tmp_path / "vectors.npz"
+    vectors = np.array([[1, 1], [np.nan, 1], [2, 2], [3, 3]], np.float32)
+    np.savez(path, words=np.array(["a", "b", "a", "c"]), vectors=vectors)
+    sample = VocabularySample([])
+    with Scan(path) as scan:
+        for batch in scan:
+            sample.add(batch)
+    found = sample.embedding()
+    assert found.words == ("a", "c")
+    assert found.vectors.tolist() == [[1.0, 1.0], [3.0, 3.0]]
+
+
+class Rows:
+    """A batch of a file, as a scan gives it."""
+
+    def __init__(self, first_row, n_rows):
+        self.first_row = first_row
+        self.words = [f"w{row}" for row in range(first_row, first_row + n_rows)]
+
+    def vectors(self, places):
+        return np.array([[self.first_row + place] for place in places], np.float32)
+
+
+def test_parts_of_names_are_kept_in_later_batches_of_a_sampled_file():
+    sample = VocabularySample(["w301 w503"], most=50)
+    for first_row in range(0, 600, 100):
+        sample.add(Rows(first_row, 100))
+    found = sample.embedding()
+    expected = sorted({*range(0, 600, 16), 301, 503})
+    assert found.words == tuple(f"w{row}" for row in expected)
+    assert found.vectors[:, 0].tolist() == expected
+
+
+def test_names_that_come_later_are_read_as_those_of_the_fit():
+    rng = np.random.default_rng(0)
+    starts = ["".join(rng.choice(list("bcdfgklmnprst"), 2)) + each for each in "aeiou" * 90]
+    ends = ("ing", "ed", "ness", "ly", "-house", "-light")
+    words = list(dict.fromkeys(start + end for start in starts for end in ends))
+    base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
+    entities = [f"zu{word}" for word in words[:40]] + ["baing housed", "colight foed"]
+    for found in (names_domain(entities, {}, base), spelling_domain(entities, {}, base)):
+        facts = Facts(tuple(entities), {})
+        again = found.reader.read(facts)
+        assert again.entities == found.entities
+        np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tests.trust.test_choice import made
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import RIVALS
+from vecfill.model.predictors.sparsemax import sparsemax_rows
+from vecfill.model.space import Space
+from vecfill.trust.compare import rivals as tuned_rivals
+from vecfill.trust.compare.evaluation import evaluate_rows
+
+
+@pytest.fixture(scope="module")
+def report():
+    domain, embedding, is_known = made(120)
+    return evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
+
+
+def test_every_method_is_scored_on_the_same_rows(report):
+    assert set(report.scores) == {"auto", "paper", *tuned_rivals.RIVALS}
+    assert {scores.reciprocal_rank.size for scores in report.scores.values()} == {report.n_known}
+
+
+def test_the_report_is_plain_json_with_the_promised_names(report):
+    told = json.loads(json.dumps(report.to_dict()))
+    assert {"n_known", "n_unknown", "folds", "methods", "chosen", "verdict"} <= set(told)
+    assert set(told["methods"]["auto"]) == {
+        "centred_cosine",
+        "mrr",
+        "hits_at_10",
+        "cosine",
+        "norm_ratio",
+        "agreement",
+    }
+    assert "hidden entities are found among the ten vectors nearest" in told["verdict"]
+
+
+def test_differences_are_level_for_a_method_and_itself(report):
+    assert report.difference("auto", "auto", "mrr") == (0.0, 0.0)
+    low, high = report.difference("auto", "mean", "centred_cosine")
+    assert 0 < low < high
+
+
+def test_text_and_html_name_every_method(report):
+    for name in report.scores:
+        assert report.label(name) in str(report)
+        assert report.label(name) in report._repr_html_().replace("&#x27;", "'")
+        assert f"{report.methods[name]['mrr']:.3f}" in report._repr_html_()
+    assert "kernel_ridge" not in str(report) + report._repr_html_()
+
+
+def test_without_signal_the_verdict_says_so():
+    rng = np.random.default_rng(0)
+    domain, embedding = rng.normal(size=(60, 4)), rng.normal(size=(60, 40))
+    report = evaluate_rows(Space(domain), embedding, np.ones(60, bool), n_folds=3)
+    assert not report.has_signal
+    assert "carries no signal" in report.verdict
+
+
+@pytest.mark.parametrize("name", list(RIVALS))
+def test_rivals_take_sparse_domains_and_give_the_same(name):
+    rng = np.random.default_rng(0)
+    domain = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    is_known = np.arange(40) < 30
+    known = rng.normal(size=(30, 3))
+    given = KnownRows(np.vstack([known, np.full((10, 3), np.nan)]), is_known)
+    dense = RIVALS[name].predict(Space(domain), given).vectors
+    sparse = RIVALS[name].predict(Space(csr_array(domain)), given).vectors
+    assert dense.shape == (10, 3)
+    np.testing.assert_allclose(dense, sparse, atol=1e-8)
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    scores = np.array([[0.5, 0.2, -3.0], [9.0, 0.0, 0.0]])
+    np.testing.assert_allclose(sparsemax_rows(scores), [[0.65, 0.35, 0.0], [1.0, 0.0, 0.0]])
