@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.trust.test_choice import made
+from tests.trust.choose.test_choice import made
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space
 from vecfill.trust.choose import decision as decision_module

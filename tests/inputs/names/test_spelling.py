@@ -156,7 +156,7 @@ def test_the_model_has_the_same_bits_for_any_number_of_threads(monkeypatch):
     found = {fitted_hash()}
     monkeypatch.setattr(spelling_model, "_N_THREADS", 1)
     found.add(fitted_hash())
-    code = "import sys; sys.path.insert(0, 'tests'); from inputs.test_spelling import *; "
+    code = "import sys; sys.path.insert(0, 'tests'); from inputs.names.test_spelling import *; "
     env = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
     command = [sys.executable, "-c", code + "print(fitted_hash())"]
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

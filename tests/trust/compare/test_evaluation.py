@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from tests.trust.test_choice import made
+from tests.trust.choose.test_choice import made
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import RIVALS
 from vecfill.model.predictors.sparsemax import sparsemax_rows

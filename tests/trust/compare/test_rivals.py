@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.trust.test_choice import made
+from tests.trust.choose.test_choice import made
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import RIVALS as PLAIN
 from vecfill.model.predictors import LinearRidge, Mean, Nearest, Sparsemax

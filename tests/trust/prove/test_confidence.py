@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.trust.test_choice import made
+from tests.trust.choose.test_choice import made
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space, WeightsKey
