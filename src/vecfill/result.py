@@ -28,7 +28,7 @@ from vecfill.trust.choose.choice import Choice
 from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.fusion import SourceReports
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.explanation import Explanation, explain
+from vecfill.trust.explain import Explanation, explain
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Proof, Suspicion
 from vecfill.trust.prove.sanity import Sanity

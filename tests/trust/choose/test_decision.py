@@ -19,13 +19,13 @@ from vecfill.trust.choose.decision import (
     decide,
     hidden_offsets,
     least_within_noise,
-    odds_of_rare,
     rules_for,
 )
 from vecfill.trust.choose.folds import rarest_block
+from vecfill.trust.choose.rareness import odds_of_rare
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import Region, hide_and_impute
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.strata import kind_of_name
 
 

@@ -13,9 +13,9 @@ from vecfill.model.predictors import RIVALS as PLAIN
 from vecfill.model.predictors import LinearRidge, Mean, Nearest, Sparsemax
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose import race as race_module
+from vecfill.trust.choose import candidates as candidates_module
+from vecfill.trust.choose.candidates import kernel_ridges, raced
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.race import kernel_ridges, raced
 from vecfill.trust.choose.scores import score_rows
 from vecfill.trust.compare import rivals as rivals_module
 from vecfill.trust.compare.evaluation import evaluate_rows
@@ -145,7 +145,7 @@ def test_the_race_is_won_by_what_leave_one_out_prefers(monkeypatch):
     order = raced(space, given, kernel_ridges(space))
     assert len(order) == len(set(order)) == 12
     assert order[0].preparation.startswith("rank_normal")
-    monkeypatch.setattr(race_module, "MOST_RACED", 50)
+    monkeypatch.setattr(candidates_module, "MOST_RACED", 50)
     assert raced(space, given, kernel_ridges(space))[0].preparation.startswith("rank_normal")
 
 

@@ -25,14 +25,16 @@ from vecfill.trust.choose.candidates import (
     MOST_FOR_KERNELS,
     N_KERNELS,
     N_PREPARATIONS,
+    are_alike,
     first_round,
+    kernel_ridges,
     n_in_second_round,
     other_degrees,
     other_ridges,
+    raced,
     second_round,
 )
 from vecfill.trust.choose.folds import Fold, hidden_folds
-from vecfill.trust.choose.race import are_alike, kernel_ridges, raced
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
 from vecfill.wording import count

@@ -23,11 +23,11 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE, permutation_p_value
-from vecfill.trust.choose.decision import Decision, decide, has_own, without
+from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
-from vecfill.trust.compare.competitors import Competitors
-from vecfill.trust.compare.rivals import RIVALS, Rival
+from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.wording import html_details, html_table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,10 @@ class Hidden:
     excess: tuple[float, float] = (0.0, 0.0)
     """What not to believe of the signals of unknown rows, for centred and plain cosine: by how much
     they would make these rows better, on average, than the hidden ones."""
+
+    def without_vectors(self) -> Hidden:
+        """Return what is kept of them to learn from: everything but the vectors."""
+        return replace(self, vectors=None)
 
     @property
     def as_found(self) -> Cosines:
