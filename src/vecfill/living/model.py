@@ -254,7 +254,7 @@ class LivingModel(KeptModel):
                 prediction,
                 wanted,
                 names=self._kept.signals,
-                mixed=mixed[:, : self._n_carried],
+                carried=mixed[:, : self._n_carried],
                 centre=self._centre,
             )
             confidence = teachers.of_names(seen, new.names)

@@ -70,21 +70,21 @@ class Explanation:
             parts.append(f"{percent(self.offset_share)} is the offset of rare entities,")
         if self.trend_share > 0:
             drivers = ", ".join(f"{name} {percent(part)}" for name, part in self.drivers.items())
-            told = f" ({drivers} of it)" if drivers else ""
+            beside = f" ({drivers} of it)" if drivers else ""
             share = percent(self.trend_share)
-            parts.append(f"{share} comes from the linear trend of the domain{told},")
-        rest = 1.0 - self.offset_share - self.trend_share
+            parts.append(f"{share} comes from the linear trend of the domain{beside},")
+        remaining = 1.0 - self.offset_share - self.trend_share
         if len(self.source_shares) > 1:
-            told = ", ".join(
+            sources = ", ".join(
                 f"{percent(share)} {name}" for name, share in self.source_shares.items()
             )
-            word = f"{word} ({told})"
-        if parts and round(rest, 2) <= 0:
+            word = f"{word} ({sources})"
+        if parts and round(remaining, 2) <= 0:
             return "\n".join([f"{word}:", *parts])[:-1]
         lines = [f"{word} is made of"]
         if parts:
             parts[0] = f"{word}: {parts[0]}"
-            lines = [*parts, f"the remaining {percent(rest)} comes from these known entities:"]
+            lines = [*parts, f"the remaining {percent(remaining)} comes from these known entities:"]
         lines += [
             f"{percent(share, 1):>8}  {printable(name)}"
             for name, share in zip(self.contributors, self.shares, strict=True)
@@ -145,8 +145,8 @@ def explained(
     if n < 1:
         raise InputError(f"n={n}, but at least one known entity is shown. Use n=1 or more.")
     offset, trend = (float(shares[place]) for shares in model.ways())
-    found = trend_drivers(model, columns) if trend > 0 else None
-    drivers = {} if found is None else found.largest(place)
+    of_trend = trend_drivers(model, columns) if trend > 0 else None
+    drivers = {} if of_trend is None else of_trend.largest(place)
     factor = float(model.stretch.factors(model.offsets, model.rows.unknown.size)[place])
     composed = composed_of(
         word, place, model.composition, (offset, trend), known, n=n, drivers=drivers
@@ -232,9 +232,9 @@ class TrendDrivers:
         ways = rows @ self.slopes
         size = (ways**2).sum(axis=1)
         features = rows * (ways @ self.slopes.T) / np.where(size > 0, size, 1.0)[:, None]
-        found = np.zeros((len(rows), len(self.names)))
-        np.add.at(found.T, self.group, features.T)
-        return found
+        parts = np.zeros((len(rows), len(self.names)))
+        np.add.at(parts.T, self.group, features.T)
+        return parts
 
     def largest(self, place: int, n: int = 3, least: float = 0.05) -> dict[str, float]:
         """Return the columns with the largest parts in the trend of one unknown row."""
@@ -269,13 +269,13 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
         return None
     known = np.flatnonzero(model.is_known)
     centre, mean = coordinates[known].mean(axis=0), trend.values[known].mean(axis=0)
-    used = known[:: max(1, known.size // MOST_ROWS)]
+    sampled_rows = known[:: max(1, known.size // MOST_ROWS)]
     # Only parts of the whole are told, so a scale that squares can bear does as well.
-    moved = well_scaled(trend.values[used] - mean)
-    slopes = np.linalg.lstsq(coordinates[used] - centre, moved, rcond=1e-10)[0]
+    steps = well_scaled(trend.values[sampled_rows] - mean)
+    slopes = np.linalg.lstsq(coordinates[sampled_rows] - centre, steps, rcond=1e-10)[0]
     names = [name.split("=", 1)[0].removesuffix(" (missing)") for name in columns]
     # Rows without column names have numbers, which say nothing by themselves.
     names = [f"column {name}" if name.isdigit() else name for name in names]
-    own = tuple(dict.fromkeys(names))
-    group = np.array([own.index(name) for name in names])
-    return TrendDrivers(own, group, slopes, coordinates[model.rows.unknown] - centre)
+    columns_of_table = tuple(dict.fromkeys(names))
+    group = np.array([columns_of_table.index(name) for name in names])
+    return TrendDrivers(columns_of_table, group, slopes, coordinates[model.rows.unknown] - centre)

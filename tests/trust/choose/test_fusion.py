@@ -16,7 +16,7 @@ from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.fusion import _kept, choose_sources, weighed
+from vecfill.trust.choose.fusion import _helpful, choose_sources, weighed
 from vecfill.trust.choose.unseen import OutOfFold, importance_like, out_of_fold
 
 N = 300
@@ -450,6 +450,6 @@ def test_a_source_of_noise_is_mostly_dropped_and_one_that_helps_always_stays():
         for share in n_kept:
             predicted = [truth + error, share * truth + noise]
             unseen = seen_by(predicted, truth, is_guess=[False, False])
-            n_kept[share] += 1 in _kept(unseen, [0, 1], np.ones((5, 2), bool), "balanced")
+            n_kept[share] += 1 in _helpful(unseen, [0, 1], np.ones((5, 2), bool), "balanced")
     assert n_kept[0.0] < 10
     assert n_kept[0.9] == 20

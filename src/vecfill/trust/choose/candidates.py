@@ -43,17 +43,17 @@ def kernel_ridges(space: Space) -> list[KernelRidge]:
     >>> print(*kernel_ridges(Space(np.ones((2, 2)), is_distances=True)), sep="; ")
     as_given, rbf kernel ridge; as_given, laplacian kernel ridge
     """
-    found = [
+    entrants = [
         KernelRidge(preparation, kernel)
         for preparation in space.preparations
         for kernel in BY_DISTANCE
     ]
-    return [*found, KernelRidge(kernel="tanimoto")] if is_binary(space) else found
+    return [*entrants, KernelRidge(kernel="tanimoto")] if is_binary(space) else entrants
 
 
 @one_blas_thread()
 def raced(
-    space: Space, given: KnownRows, entrants: Sequence[KernelRidge], *, goal: str = "balanced"
+    space: Space, known_rows: KnownRows, entrants: Sequence[KernelRidge], *, goal: str = "balanced"
 ) -> list[KernelRidge]:
     """Return predictors in the order of their leave-one-out scores, the best first.
 
@@ -67,39 +67,43 @@ def raced(
     >>> raced(Space(rows), given, kernel_ridges(Space(rows)))[0].preparation
     'rank_normal'
     """
-    sample = _sampled(given)
+    sample = _sampled(known_rows)
     known = sample.known.astype(np.float64)
     judge = Judge(known, known.mean(axis=0))
     # What entrants of one preparation share is kept apart from that of others: those run beside it.
-    samples = {each.preparation: replace(sample, _kept={}) for each in entrants}
+    samples = {entrant.preparation: replace(sample, _kept={}) for entrant in entrants}
 
-    def left_out(some: Sequence[KernelRidge]) -> list[np.ndarray]:
-        return [each.left_out(space, samples[each.preparation]) for each in some]
+    def left_out(lane: Sequence[KernelRidge]) -> list[np.ndarray]:
+        return [entrant.left_out(space, samples[entrant.preparation]) for entrant in lane]
 
-    def ordered(some: Sequence[KernelRidge]) -> list[KernelRidge]:
-        lanes = _lanes(some)
-        found = parallel_map(left_out, lanes, n_jobs=space.n_threads)
-        vectors = dict(zip(chain(*lanes), chain(*found), strict=True))
+    def ordered(runners: Sequence[KernelRidge]) -> list[KernelRidge]:
+        lanes = _lanes(runners)
+        steps_by_lane = parallel_map(left_out, lanes, n_jobs=space.n_threads)
+        vectors = dict(zip(chain(*lanes), chain(*steps_by_lane), strict=True))
         every = np.arange(len(known))
         scores = parallel_map(
-            lambda each: judge.scored(judge.centre + vectors[each], every),
-            some,
+            lambda entrant: judge.scored(judge.centre + vectors[entrant], every),
+            runners,
             n_jobs=space.n_threads,
         )
         order = np.argsort(-total_score(scores, goal), kind="stable")
-        return [some[place] for place in order]
+        return [runners[place] for place in order]
 
-    heats = ordered([_of_one_width(each) for each in entrants])
+    heats = ordered([_of_one_width(entrant) for entrant in entrants])
     # Widths are looked over only for those that come in first.
-    finalists = [replace(each, width=None) for each in heats[:N_FINALISTS]]
+    finalists = [replace(entrant, width=None) for entrant in heats[:N_FINALISTS]]
     finals = ordered(finalists)
-    widths = [each.tuned(space, samples[each.preparation]).width for each in finals]
-    found = [replace(each, width=width) for each, width in zip(finals, widths, strict=True)]
-    return [*found, *heats[N_FINALISTS:]]
+    widths = [entrant.tuned(space, samples[entrant.preparation]).width for entrant in finals]
+    finishers = [
+        replace(entrant, width=width) for entrant, width in zip(finals, widths, strict=True)
+    ]
+    return [*finishers, *heats[N_FINALISTS:]]
 
 
 @one_blas_thread()
-def are_alike(space: Space, given: KnownRows, one: str, other: str) -> bool:
+def are_alike(
+    space: Space, known_rows: KnownRows, preparation: str, other_preparation: str
+) -> bool:
     """Tell whether rows are as far apart under one preparation as under another, but for the scale.
 
     Then nothing that is made of distances can tell the two apart. It is so where columns have been
@@ -113,16 +117,16 @@ def are_alike(space: Space, given: KnownRows, one: str, other: str) -> bool:
     >>> [are_alike(space, given, "as_given", "standardized") for space in spaces]
     [True, False]
     """
-    sample = np.flatnonzero(_sampled(given).is_known)
+    sample = np.flatnonzero(_sampled(known_rows).is_known)
     pairs = np.triu_indices(sample.size, 1)
-    apart = [
-        np.sqrt(Kernel(space, each, "rbf").squared_distances(sample, sample)[pairs])
-        for each in (one, other)
+    distances = [
+        np.sqrt(Kernel(space, name, "rbf").squared_distances(sample, sample)[pairs])
+        for name in (preparation, other_preparation)
     ]
-    spreads = [float(each.std()) for each in apart]
+    spreads = [float(lengths.std()) for lengths in distances]
     if min(spreads) == 0.0:
         return spreads[0] == spreads[1]
-    return bool(np.corrcoef(np.array(apart))[0, 1] > ALIKE)
+    return bool(np.corrcoef(np.array(distances))[0, 1] > ALIKE)
 
 
 def _lanes(entrants: Sequence[KernelRidge]) -> list[list[KernelRidge]]:
@@ -135,23 +139,23 @@ def _lanes(entrants: Sequence[KernelRidge]) -> list[list[KernelRidge]]:
     [2, 1]
     """
     lanes: dict[str, list[KernelRidge]] = {"rank_normal": []}
-    for each in entrants:
-        lane = each.preparation.removesuffix("_unit_rows")
-        lanes.setdefault(lane, []).append(each)
+    for entrant in entrants:
+        lane = entrant.preparation.removesuffix("_unit_rows")
+        lanes.setdefault(lane, []).append(entrant)
     return [lane for lane in lanes.values() if lane]
 
 
-def _of_one_width(each: KernelRidge) -> KernelRidge:
+def _of_one_width(entrant: KernelRidge) -> KernelRidge:
     """Return the predictor with the middle width, if its kernel has one."""
-    return replace(each, width=WIDTHS[1]) if each.kernel in BY_DISTANCE else each
+    return replace(entrant, width=WIDTHS[1]) if entrant.kernel in BY_DISTANCE else entrant
 
 
-def _sampled(given: KnownRows) -> KnownRows:
+def _sampled(known_rows: KnownRows) -> KnownRows:
     """Return the known rows, or so many of them that decompositions take hundredths of a second."""
-    known = np.flatnonzero(given.is_known)
-    is_raced = np.zeros(given.is_known.size, np.bool_)
+    known = np.flatnonzero(known_rows.is_known)
+    is_raced = np.zeros(known_rows.is_known.size, np.bool_)
     is_raced[np.random.default_rng(0).permutation(known)[:MOST_RACED]] = True
-    return KnownRows(given.embedding, is_raced)
+    return KnownRows(known_rows.embedding, is_raced)
 
 
 N_PREPARATIONS = 2
@@ -254,7 +258,7 @@ def n_in_second_round(space: Space, *, is_full: bool) -> int:
 
 
 def _degrees(space: Space) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(space.degree(each) for each in space.min_degrees))
+    return tuple(dict.fromkeys(space.degree(min_degree) for min_degree in space.min_degrees))
 
 
 def _with_trends(space: Space, plain: LatentSemantic, *, alone: bool) -> list[LatentSemantic]:

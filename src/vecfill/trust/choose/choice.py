@@ -114,11 +114,11 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     if n_rows < 3:
         return 1.0
     predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
-    own = float(np.einsum("ij,ij->", predicted, truth))
+    cosine_sum = float(np.einsum("ij,ij->", predicted, truth))
     # The squares of all pairs' cosines sum to this product of two small matrices.
     squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
     spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
-    return float(ndtr(-own / spread)) if spread > 1e-12 else 1.0
+    return float(ndtr(-cosine_sum / spread)) if spread > 1e-12 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +171,15 @@ def honest_scores(
     goal: str = "balanced",
 ) -> tuple[RowScores, np.ndarray]:
     """Return scores and directions of each row under the predictor that other groups choose."""
-    parts, rows_of, found = [], [], np.empty_like(directions[0])
-    for one in np.unique(group):
-        rows = np.flatnonzero(group == one)
-        best = int(np.argmax(standing(scores, np.flatnonzero(group != one), goal)))
+    parts, rows_of, honest_directions = [], [], np.empty_like(directions[0])
+    for label in np.unique(group):
+        rows = np.flatnonzero(group == label)
+        best = int(np.argmax(standing(scores, np.flatnonzero(group != label), goal)))
         parts.append(scores[best].rows(rows))
         rows_of.append(rows)
-        found[rows] = directions[best][rows]
+        honest_directions[rows] = directions[best][rows]
     back = np.argsort(np.concatenate(rows_of), kind="stable")
-    return joined(parts).rows(back), found
+    return joined(parts).rows(back), honest_directions
 
 
 def choose(
@@ -232,11 +232,11 @@ def choose(
     )
     is_full = candidates == "classic"
     n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
-    tell, done = progress or (lambda _done, _total: None), itertools.count(1)
+    tell, steps_done = progress or (lambda _done, _total: None), itertools.count(1)
 
     def one_more() -> None:
         # The last is told below: later rounds may be left out.
-        if (n_done := next(done)) < n_groups:
+        if (n_done := next(steps_done)) < n_groups:
             tell(n_done, n_groups)
 
     for groups in _rounds(space, trials, *entrants, is_full=is_full):
@@ -265,20 +265,22 @@ Entrants = tuple[list[str], list[KernelRidge]]
 
 
 def _classic(space: Space) -> Entrants:
-    return [each for each in CLASSIC_PREPARATIONS if each in space.preparations], []
+    return [
+        preparation for preparation in CLASSIC_PREPARATIONS if preparation in space.preparations
+    ], []
 
 
 def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal: str) -> Entrants:
     """Return what is worth hiding rows for, by leave-one-out in closed form."""
-    given = KnownRows(embedding, is_known)
-    order = raced(space, given, kernel_ridges(space), goal=goal)
-    preparations = list(dict.fromkeys(each.preparation for each in order))[:N_PREPARATIONS]
-    kernels = order[:N_KERNELS] if given.n_known <= MOST_FOR_KERNELS else []
+    known_rows = KnownRows(embedding, is_known)
+    order = raced(space, known_rows, kernel_ridges(space), goal=goal)
+    preparations = list(dict.fromkeys(entrant.preparation for entrant in order))[:N_PREPARATIONS]
+    kernels = order[:N_KERNELS] if known_rows.n_known <= MOST_FOR_KERNELS else []
     # Both places are taken by what is one thing under two names, so the better one runs alone.
-    if len(preparations) > 1 and are_alike(space, given, *preparations):
+    if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
-        kernels = list({each.kernel: each for each in reversed(kernels)}.values())[::-1]
-    space.release({*preparations, *(each.preparation for each in kernels)})
+        kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
+    space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels
 
 
@@ -291,7 +293,7 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Sequence[Predictor]]]:
     """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
-    yield [*([each] for each in kernels), *first_round(space, preparations)]
+    yield [*([kernel] for kernel in kernels), *first_round(space, preparations)]
     if is_full:
         yield second_round(space, trials.best(LatentSemantic))
         return
@@ -303,8 +305,8 @@ def _rounds(
         # graph with more neighbours takes several times as long. It comes last, with the best
         # weights alone.
         ways.reverse()
-    for others in ways:
-        yield others(space, trials.best(LatentSemantic))
+    for way in ways:
+        yield way(space, trials.best(LatentSemantic))
 
 
 def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:
@@ -317,15 +319,15 @@ def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:
 
 
 def _judged(trials: Trials, group: np.ndarray) -> Choice:
-    tried = tuple(trials.scores)
-    scores = [trials.scores[each] for each in tried]
-    directions = [trials.directions[each] for each in tried]
-    honest, found = honest_scores(scores, directions, group, trials.goal)
+    predictors = tuple(trials.scores)
+    scores = [trials.scores[predictor] for predictor in predictors]
+    directions = [trials.directions[predictor] for predictor in predictors]
+    honest, honest_directions = honest_scores(scores, directions, group, trials.goal)
     return Choice(
         trials.best(),
-        tried,
+        predictors,
         tuple(score.means() for score in scores),
         honest,
-        permutation_p_value(found, trials.truth()),
+        permutation_p_value(honest_directions, trials.truth()),
         trials.stretch(trials.best()),
     )

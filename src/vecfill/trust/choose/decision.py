@@ -19,7 +19,6 @@ from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stretch import Stretch, stretch_of
 from vecfill.model.wanted import Unknown
@@ -91,7 +90,7 @@ class Decision:
 
 
 def decide(
-    space: Space,
+    space: Any,
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
@@ -121,7 +120,8 @@ def decide(
     decision = Decision(asked) if asked is not None else None
     if decision is None:
         options = {"goal": goal, "candidates": candidates, "seed": seed, "words": words}
-        choice = _chosen(space, embedding, is_known, **options, progress=progress)
+        choose_for = choose_sources if space.is_joint else choose
+        choice = choose_for(space, embedding, is_known, **options, progress=progress)
         decision = Decision(choice.predictor, choice, stretch=Stretch(choice.stretch))
     if rarity is None:
         return decision
@@ -135,7 +135,7 @@ def decide(
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
-    if is_rare and is_most and isinstance(space, SourcesSpace) and decision.choice is not None:
+    if is_rare and is_most and space.is_joint and decision.choice is not None:
         # What a source is worth for rare rows, rare rows must say.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
@@ -146,13 +146,6 @@ def decide(
     if not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
-
-
-def _chosen(space: Space, *known: Any, **options: Any) -> Choice:
-    """Return the best predictor of one space, or the sources that help and their weights."""
-    if isinstance(space, SourcesSpace):
-        return choose_sources(space, *known, **options)
-    return choose(space, *known, **options)
 
 
 def _with_offset(
@@ -174,31 +167,31 @@ def _with_offset(
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
     trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
-    tried: dict[Any, RowScores] = {None: trial.plain()}
-    tried |= {rule: trial.scored(rule) for rule in rules}
-    best = least_within_noise(tried, goal)
+    scores_by_rule: dict[Any, RowScores] = {None: trial.plain()}
+    scores_by_rule |= {rule: trial.scored(rule) for rule in rules}
+    best = least_within_noise(scores_by_rule, goal)
     if (
         best is None
-        or has_collapsed(tried[best])
-        or not is_clearly_better(tried[best], tried[None])
+        or has_collapsed(scores_by_rule[best])
+        or not is_clearly_better(scores_by_rule[best], scores_by_rule[None])
     ):
-        return replace(decision, on_block={"none": tried[None].means()})
+        return replace(decision, on_block={"none": scores_by_rule[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
     alone = trial.alone(best)
-    scores = {"none": tried[None], "offset": tried[best], "offset_alone": alone}
-    means = {name: each.means() for name, each in scores.items()}
+    scores = {"none": scores_by_rule[None], "offset": scores_by_rule[best], "offset_alone": alone}
+    means = {name: row_scores.means() for name, row_scores in scores.items()}
     stretch = Stretch(decision.stretch.plain, trial.stretch(best))
     return replace(decision, rule=best, on_block=means, stretch=stretch)
 
 
-def least_within_noise(tried: dict[Any, RowScores], goal: str) -> Any:
+def least_within_noise(scores_by_rule: dict[Any, RowScores], goal: str) -> Any:
     """Return the best rule, or one that assumes less and is no worse beyond noise.
 
     Unknown rows can be rarer than the hidden block by less than the block is rarer than the rest:
     a vocabulary ends somewhere. So of rules that are level on the block, the one that goes least
     far is taken.
     """
-    names, rows = list(tried), total_rows(list(tried.values()), goal)
+    names, rows = list(scores_by_rule), total_rows(list(scores_by_rule.values()), goal)
     best = int(np.argmax(rows.mean(axis=1)))
     if names[best] is None:
         return None
@@ -222,9 +215,9 @@ def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
         ]
     return [
         OffsetRule(beyond, uses_own=uses_own, degree=degree, spares_several=rarity.spares_several)
-        for degree, most in DEGREES.items()
+        for degree, reach in DEGREES.items()
         for beyond in beyonds
-        if beyond <= most
+        if beyond <= reach
     ]
 
 
@@ -246,15 +239,17 @@ class _Trial:
         self.vectors = vectors
         self.rarity = rarity
         self.block = block
-        self.given = KnownRows(vectors, block.is_seen)
-        self.judge = Judge(vectors[is_known], self.given.known.mean(axis=0), words)
+        self.seen_rows = KnownRows(vectors, block.is_seen)
+        self.judge = Judge(vectors[is_known], self.seen_rows.known.mean(axis=0), words)
         self._steps: dict[int, np.ndarray] = {}
         self._factors: dict[OffsetRule, float] = {}
 
     def plain(self) -> RowScores:
         """Return the scores without an offset."""
-        found = self.predictor.predict(self.space, self.given, Unknown(self.block.places), tol=1e-4)
-        return self.judge.scored(found.vectors, self.block.truth)
+        prediction = self.predictor.predict(
+            self.space, self.seen_rows, Unknown(self.block.places), tol=1e-4
+        )
+        return self.judge.scored(prediction.vectors, self.block.truth)
 
     def scored(self, rule: OffsetRule) -> RowScores:
         """Return the scores with an offset, the steps beside it stretched as they will be."""
@@ -276,8 +271,8 @@ class _Trial:
         start, steps = self._parts(rule)
         if rule not in self._factors:
             truth = self.vectors[self.block.hidden]
-            most = stretch_of(start, steps, truth)
-            factors = np.linspace(1.0, most, N_FACTORS) if most > 1.0 else np.ones(1)
+            longest = stretch_of(start, steps, truth)
+            factors = np.linspace(1.0, longest, N_FACTORS) if longest > 1.0 else np.ones(1)
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
             ]
@@ -289,17 +284,19 @@ class _Trial:
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
         """Return where the rows start, offset included, and their steps from there."""
-        offsets = hidden_offsets(rule, self.rarity, self.given, self.block)
-        rest = KnownRows(without(self.vectors, self.block.is_seen, offsets), self.block.is_seen)
-        centre = rest.known.mean(axis=0)
+        offsets = hidden_offsets(rule, self.rarity, self.seen_rows, self.block)
+        seen_rows = without(self.vectors, self.block.is_seen, offsets)
+        centre = seen_rows.known.mean(axis=0)
         if rule.degree not in self._steps:
-            found = self.predictor.predict(self.space, rest, Unknown(self.block.places), tol=1e-4)
-            self._steps[rule.degree] = found.vectors - centre
+            prediction = self.predictor.predict(
+                self.space, seen_rows, Unknown(self.block.places), tol=1e-4
+            )
+            self._steps[rule.degree] = prediction.vectors - centre
         return centre + offsets.unknown[self.block.places], self._steps[rule.degree]
 
 
 def hidden_offsets(
-    rule: OffsetRule, rarity: np.ndarray, given: KnownRows, fold: Fold, *, as_rare: bool = True
+    rule: OffsetRule, rarity: np.ndarray, known_rows: KnownRows, fold: Fold, *, as_rare: bool = True
 ) -> Offsets:
     """Return the offsets when a fold is hidden: its rows' own rarities count only with counts."""
     spared = None
@@ -308,21 +305,21 @@ def hidden_offsets(
         rarity[fold.hidden] = np.nan
         if not as_rare:
             spared = ~fold.is_seen
-    return rule.offsets(rarity, given, spared)
+    return rule.offsets(rarity, known_rows, spared)
 
 
-def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> np.ndarray:
-    """Return vectors whose seen rows have lost their offset."""
-    rest = vectors.copy()
-    rest[is_seen] -= offsets.known
-    return rest
+def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> KnownRows:
+    """Return seen rows that have lost their offset."""
+    plain = vectors.copy()
+    plain[is_seen] -= offsets.known
+    return KnownRows(plain, is_seen)
 
 
-def is_clearly_better(one: RowScores, other: RowScores) -> bool:
+def is_clearly_better(scores: RowScores, baseline: RowScores) -> bool:
     """Tell whether cosine or rank gains by more than noise, and nothing loses by more."""
     gains = []
     for measure in ("centred_cosine", "mrr", "agreement"):
-        gap = one.of(measure) - other.of(measure)
+        gap = scores.of(measure) - baseline.of(measure)
         error = float(gap.std()) / np.sqrt(gap.size) or 1e-300
         gains.append(float(gap.mean()) / error)
     return max(gains) > CLEAR and min(gains) > -CLEAR

@@ -80,16 +80,17 @@ def odds_of_rare(
             return PRIOR_ODDS
         predictor = about
         # Unknown rows must hold nothing: their sentinels would be taken for numbers.
-        own = np.where(is_known, rarity, np.nan)[:, None]
-        asked = np.flatnonzero(may_be_rare[~is_known])
-        shift = _shifts(space, predictor, own, is_known, asked).item()
+        known_rarity = np.where(is_known, rarity, np.nan)[:, None]
+        places = np.flatnonzero(may_be_rare[~is_known])
+        shift = _shifts(space, predictor, known_rarity, is_known, places).item()
         folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
         random = [
-            _shifts(space, predictor, own, fold.is_seen, fold.places).item() for fold in folds
+            _shifts(space, predictor, known_rarity, fold.is_seen, fold.places).item()
+            for fold in folds
         ]
-        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, asked)
+        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, places)
         # Last, since the same rows are hidden again next, and their systems may still be there.
-        gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
+        gap = _shifts(space, predictor, known_rarity, block.is_seen, block.places).item()
         usual = float(np.mean(random))
         error = float(np.hypot(by_chance.std(), np.std(random)))
     if not error > 0:
@@ -135,6 +136,6 @@ def _shifts(
     places: np.ndarray | None,
 ) -> np.ndarray:
     """Return how much rarer rows are imputed to be than the seen ones are, for each column."""
-    given = KnownRows(columns, is_seen)
-    found = predictor.predict(space, given, Unknown(places), tol=1e-4).vectors
-    return found.mean(axis=0) - given.known.mean(axis=0)
+    known_rows = KnownRows(columns, is_seen)
+    imputed = predictor.predict(space, known_rows, Unknown(places), tol=1e-4).vectors
+    return imputed.mean(axis=0) - known_rows.known.mean(axis=0)

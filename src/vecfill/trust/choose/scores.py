@@ -303,15 +303,15 @@ def _ranked(
     """Write the rank of the truth, and what lies nearest, for a block of rows."""
     nearness = directions[block] @ targets.T
     places = np.arange(len(nearness)), true.rows[block]
-    own = nearness[places]
-    rank[:] = (nearness >= own[:, None]).sum(axis=1)
+    of_truth = nearness[places]
+    rank[:] = (nearness >= of_truth[:, None]).sum(axis=1)
     nearest[:] = nearness.argmax(axis=1)
     # The truth itself would be in one of the two lists only.
     nearness[places] = -np.inf
-    wanted = true.nearest[block]
-    largest = _largest(nearness[:, compared], wanted.shape[1])
-    is_same = largest[:, :, None] == wanted[:, None, :]
-    agreement[:] = is_same.any(axis=2).sum(axis=1) / max(wanted.shape[1], 1)
+    true_nearest = true.nearest[block]
+    largest = _largest(nearness[:, compared], true_nearest.shape[1])
+    is_same = largest[:, :, None] == true_nearest[:, None, :]
+    agreement[:] = is_same.any(axis=2).sum(axis=1) / max(true_nearest.shape[1], 1)
 
 
 def _largest(values: np.ndarray, n: int) -> np.ndarray:
@@ -331,8 +331,8 @@ def likeness(directions: np.ndarray) -> np.ndarray:
     """
     if len(directions) < 2:
         return np.zeros(len(directions))
-    own = np.einsum("ij,ij->i", directions, directions)
-    return (directions @ directions.sum(axis=0) - own) / (len(directions) - 1)
+    with_itself = np.einsum("ij,ij->i", directions, directions)
+    return (directions @ directions.sum(axis=0) - with_itself) / (len(directions) - 1)
 
 
 def shared(labels: np.ndarray) -> np.ndarray:

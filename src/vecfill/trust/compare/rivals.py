@@ -72,17 +72,11 @@ class Rival:
     """Rows of its own to compare entities by; ``None``: those of the domain."""
 
     def tuned(
-        self, space: Space, given: KnownRows, *, goal: str = "balanced", seed: int = 0
+        self, space: Space, known_rows: KnownRows, *, goal: str = "balanced", seed: int = 0
     ) -> Predictor:
         """Return its predictor, tuned on known rows alone."""
         with one_thread():
-            return self.tune(self.space or space, given, goal, seed)
-
-    def predict(
-        self, space: Space, given: KnownRows, places: np.ndarray, predictor: Predictor
-    ) -> np.ndarray:
-        """Return the vectors of some unknown rows as its predictor imputes them."""
-        return predictor.predict(self.space or space, given, Unknown(places)).vectors
+            return self.tune(self.space or space, known_rows, goal, seed)
 
     def fits(self, space: Space) -> bool:
         """Tell whether it can be used on a space."""
@@ -103,10 +97,10 @@ def by_hidden_rows(
     goal is kept.
     """
 
-    def tune(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:
-        trial = _Trial(space, given, goal, seed, enough)
-        tried = preparations or space.preparations
-        best = trial.best([replace(plain, preparation=each) for each in tried])
+    def tune(space: Space, known_rows: KnownRows, goal: str, seed: int) -> Predictor:
+        trial = _Trial(space, known_rows, goal, seed, enough)
+        names = preparations or space.preparations
+        best = trial.best([replace(plain, preparation=preparation) for preparation in names])
         for name, values in grid.items():
             best = trial.best([replace(best, **{name: value}) for value in values])
         return best
@@ -117,38 +111,40 @@ def by_hidden_rows(
 class _Trial:
     """Known rows of which some are hidden, and predictors scored on them."""
 
-    def __init__(self, space: Space, given: KnownRows, goal: str, seed: int, enough: int) -> None:
-        rows = np.flatnonzero(given.is_known)
+    def __init__(
+        self, space: Space, known_rows: KnownRows, goal: str, seed: int, enough: int
+    ) -> None:
+        rows = np.flatnonzero(known_rows.is_known)
         rng = np.random.default_rng(seed)
-        is_used = np.zeros(given.is_known.size, np.bool_)
+        is_used = np.zeros(known_rows.is_known.size, np.bool_)
         is_used[rng.permutation(rows)[:MOST_TUNED_ON]] = True
         n_used = int(is_used.sum())
         # Twice as few rows hidden at a time, if a fifth is more than enough.
         n_folds = min(n_used, N_FOLDS if n_used < 2 * N_FOLDS * enough else n_used // enough)
         self.folds = list(hidden_folds(is_used, n_folds=n_folds, seed=seed, enough=enough))
-        self.given = [KnownRows(given.embedding, fold.is_seen) for fold in self.folds]
-        self.known = given.embedding[is_used]
+        self.seen_rows = [KnownRows(known_rows.embedding, fold.is_seen) for fold in self.folds]
+        self.known = known_rows.embedding[is_used]
         self.space, self.goal = space, goal
         self._scores: dict[Predictor, RowScores] = {}
 
-    def best(self, tried: Sequence[Any]) -> Any:
+    def best(self, predictors: Sequence[Any]) -> Any:
         """Return the predictor that imputes the hidden rows best; of equals, the first."""
-        scores = [self._scored(each) for each in tried]
-        return tried[int(np.argmax(total_score(scores, self.goal)))]
+        scores = [self._scored(predictor) for predictor in predictors]
+        return predictors[int(np.argmax(total_score(scores, self.goal)))]
 
     def _scored(self, predictor: Predictor) -> RowScores:
         if predictor not in self._scores:
             parts = []
-            for fold, given in zip(self.folds, self.given, strict=True):
-                vectors = predictor.predict(self.space, given, Unknown(fold.places)).vectors
-                centre = given.known.mean(axis=0)
+            for fold, seen_rows in zip(self.folds, self.seen_rows, strict=True):
+                vectors = predictor.predict(self.space, seen_rows, Unknown(fold.places)).vectors
+                centre = seen_rows.known.mean(axis=0)
                 parts.append(score_rows(vectors, fold.truth, self.known, centre))
             self._scores[predictor] = joined(parts)
         return self._scores[predictor]
 
 
-def _kernel_ridge(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:  # noqa: ARG001
-    return raced(space, given, kernel_ridges(space), goal=goal)[0]
+def _kernel_ridge(space: Space, known_rows: KnownRows, goal: str, seed: int) -> Predictor:  # noqa: ARG001
+    return raced(space, known_rows, kernel_ridges(space), goal=goal)[0]
 
 
 # Sparsemax looks at directions only, so unit rows would be tried twice.
@@ -197,8 +193,8 @@ class Competitors:
 
     def __init__(
         self,
-        space: Space,
-        given: KnownRows,
+        space: Any,
+        known_rows: KnownRows,
         decision: Decision,
         rivals: Mapping[str, Rival],
         *,
@@ -208,26 +204,26 @@ class Competitors:
         self.tuned: dict[str, Predictor] = {}
         self.predict: dict[str, Predict] = {}
         self.labels = {"auto": AUTO_LABEL, "paper": PAPER_LABEL}
-        self.labels |= {name: each.label for name, each in rivals.items()}
-        if isinstance(space, SourcesSpace):
-            self._add_sources(space, given, decision, rivals, goal, seed)
+        self.labels |= {name: rival.label for name, rival in rivals.items()}
+        if space.is_joint:
+            self._add_sources(space, known_rows, decision, rivals, goal, seed)
             return
-        self._add("paper", PAPER, space, given)
+        self._add("paper", PAPER, space, known_rows)
         for name, rival in rivals.items():
             if rival.fits(space):
-                tuned = rival.tuned(space, given, goal=goal, seed=seed)
-                self._add(name, tuned, rival.space or space, given)
+                tuned = rival.tuned(space, known_rows, goal=goal, seed=seed)
+                self._add(name, tuned, rival.space or space, known_rows)
 
-    def _add(self, name: str, predictor: Predictor, space: Space, given: KnownRows) -> None:
+    def _add(self, name: str, predictor: Predictor, space: Space, known_rows: KnownRows) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
-            predictor.predict(space, given, Unknown(places), tol=HIDDEN_TOL).vectors
+            predictor.predict(space, known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
         )
 
     def _add_sources(
         self,
         space: SourcesSpace,
-        given: KnownRows,
+        known_rows: KnownRows,
         decision: Decision,
         rivals: Mapping[str, Rival],
         goal: str,
@@ -236,17 +232,17 @@ class Competitors:
         assert decision.choice is not None
         reports = decision.choice.sources
         space = space.of_variants([report.variant for report in reports])
-        self._add("paper", Fused.of_one(space, 0, PAPER), space, given)
+        self._add("paper", Fused.of_one(space, 0, PAPER), space, known_rows)
         for place, (member, report) in enumerate(zip(space.members, reports, strict=True)):
             if report.predictor is None or member.is_guess:
                 continue
             alone = f"{member.name} alone"
             self.labels[alone] = f"source {member.name!r} alone"
-            self._add(alone, Fused.of_one(space, place, report.predictor), space, given)
-            tried = rivals if place == 0 else {f"{member.name} + ridge": RIVALS["ridge"]}
-            for name, rival in tried.items():
+            self._add(alone, Fused.of_one(space, place, report.predictor), space, known_rows)
+            rivals_here = rivals if place == 0 else {f"{member.name} + ridge": RIVALS["ridge"]}
+            for name, rival in rivals_here.items():
                 if rival.fits(member.space):
-                    own = member.given(given)
-                    tuned = rival.tuned(member.space, own, goal=goal, seed=seed)
+                    member_rows = member.given(known_rows)
+                    tuned = rival.tuned(member.space, member_rows, goal=goal, seed=seed)
                     self.labels.setdefault(name, f"ridge regression from source {member.name!r}")
-                    self._add(name, Fused.of_one(space, place, tuned), space, given)
+                    self._add(name, Fused.of_one(space, place, tuned), space, known_rows)

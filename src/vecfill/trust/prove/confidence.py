@@ -52,14 +52,14 @@ class Confidence:
             plain_lower_bound=self.plain_lower_bound[rows],
         )
 
-    def lowered_to(self, other: Confidence | None) -> Confidence:
+    def lowered_to(self, limit: Confidence | None) -> Confidence:
         """Return the same with bounds that are nowhere above those of another proof."""
-        if other is None:
+        if limit is None:
             return self
         return replace(
             self,
-            lower_bound=np.minimum(self.lower_bound, other.lower_bound),
-            plain_lower_bound=np.minimum(self.plain_lower_bound, other.plain_lower_bound),
+            lower_bound=np.minimum(self.lower_bound, limit.lower_bound),
+            plain_lower_bound=np.minimum(self.plain_lower_bound, limit.plain_lower_bound),
         )
 
     def cautious(self, rows: np.ndarray) -> Confidence:
@@ -83,21 +83,21 @@ class Confidence:
         order = np.argsort(-self.expected, kind="stable")
         points = []
         for share in np.linspace(1.0 / n_points, 1.0, n_points):
-            kept = order[: max(1, round(share * order.size))]
+            trusted = order[: max(1, round(share * order.size))]
             points.append(
                 {
-                    "threshold": float(self.expected[kept].min()),
-                    "share": float(kept.size / order.size),
-                    "centred_cosine": float(self.actual[kept].mean()),
+                    "threshold": float(self.expected[trusted].min()),
+                    "share": float(trusted.size / order.size),
+                    "centred_cosine": float(self.actual[trusted].mean()),
                 }
             )
         return points
 
     def __repr__(self) -> str:
-        what = "the rarest known rows" if self.proof == "rarest" else "known rows"
+        hidden_rows = "the rarest known rows" if self.proof == "rarest" else "known rows"
         proof = (
             f"{percent(self.level)} bounds held for {percent(self.coverage, 1)} of "
-            f"{self.actual.size:,} hidden rows, {what}"
+            f"{self.actual.size:,} hidden rows, {hidden_rows}"
         )
         if not self.values.size:
             return f"Confidence(nothing imputed; {proof})"
@@ -111,8 +111,8 @@ class Confidence:
         counts, _ = np.histogram(self.values, bins=20, range=(0.0, 1.0))
         head = ["confidence at least", "share kept", "mean centred cosine"]
         rows = [
-            [f"{each['threshold']:.2f}", percent(each["share"]), f"{each['centred_cosine']:.2f}"]
-            for each in self.curve(5)
+            [f"{point['threshold']:.2f}", percent(point["share"]), f"{point['centred_cosine']:.2f}"]
+            for point in self.curve(5)
         ]
         return (
             f"<p>{escape(repr(self)[len('Confidence(') : -1])}</p>"

@@ -129,14 +129,14 @@ class Teacher:
     """Hidden rows of the other proof, whose bounds are not exceeded either."""
 
     @classmethod
-    def of(cls, hidden: Hidden, kinds: Kinds, proof: str, other: Hidden | None = None) -> Teacher:
+    def of(cls, hidden: Hidden, kinds: Kinds, proof: str, doubt: Hidden | None = None) -> Teacher:
         """Return a teacher that keeps what it teaches from, but no vectors."""
         labels = tuple(tuple(of_rows[hidden.rows].tolist()) for of_rows in kinds)
         return cls(
             hidden.without_vectors(),
             labels,
             proof,
-            None if other is None else other.without_vectors(),
+            None if doubt is None else doubt.without_vectors(),
         )
 
     def confidence(self, signals: np.ndarray, kinds: Kinds, level: float) -> Confidence | None:
@@ -322,8 +322,8 @@ class _Bounded:
     def _learnt_on(self, rows: np.ndarray) -> _Lesson:
         """Return shifts and margins of the proved kinds, learnt on some of the hidden rows."""
         members = [
-            {kind: rows[labels[rows] == kind] for kind in proved}
-            for labels, proved in zip(self.kinds, self.proved, strict=True)
+            {kind: rows[labels[rows] == kind] for kind in proved_kinds}
+            for labels, proved_kinds in zip(self.kinds, self.proved, strict=True)
         ]
         gap, shifts = self.truth - self.by_signals, []
         for by_kind in members:
@@ -356,8 +356,10 @@ class _Bounded:
         values += self.lesson.shift(kinds, n_rows)
         bound = values - self.lesson.widest_margin(kinds, n_rows) - self.scatter
         for way, labels in enumerate(kinds):
-            proved = self.proved[way]
-            is_unproved = np.array([kind is not None and kind not in proved for kind in labels])
+            proved_kinds = self.proved[way]
+            is_unproved = np.array(
+                [kind is not None and kind not in proved_kinds for kind in labels]
+            )
             if is_unproved.any():
                 shifts = self.lesson.shifts[way]
                 values[is_unproved] += min([0.0, *shifts.values()])

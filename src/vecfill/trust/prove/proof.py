@@ -40,8 +40,8 @@ QUANTILES = np.linspace(0.0, 1.0, 11)
 """Of the rarities that hidden and unknown rows have, brought together."""
 
 ODD = 2.0
-"""Robust deviations below what rows like it reach, from which on a known row is suspicious. A guess:
-one row in forty of a bell curve, so rows must have little likeness at all, too."""
+"""Robust deviations below what rows like it reach, from which on a known row is suspicious. A
+guess: one row in forty of a bell curve, so rows must have little likeness at all, too."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def prove(
     may_be_rare = _may_be_rare(alignment, decision)
     if may_be_rare.any() and (decision.proof == "rarest" or not decision.is_sure):
         hidden["rarest"] = hiding.rarest_rows(unknown_signals[may_be_rare])
-    rarest_speaks = decision.proof == "rarest" and may_be_rare.any()
+    rarest_speaks = bool(decision.proof == "rarest" and may_be_rare.any())
     if rarest_speaks and decision.rule is None:
         # Rare rows may be like any others here, and more of those were hidden.
         rarest_speaks = differs(hidden["rarest"], random)
@@ -182,7 +182,7 @@ def signals_of_unknown(model: Model) -> np.ndarray:
     return signals(rows, replace(model.prediction, vectors=rows.embedding[rows.unknown]))
 
 
-def differs(hidden: Hidden, others: Hidden) -> bool:
+def differs(hidden: Hidden, other_hidden: Hidden) -> bool:
     """Tell whether hidden rows of two kinds come back with cosines that differ by more than chance.
 
     Examples
@@ -192,7 +192,7 @@ def differs(hidden: Hidden, others: Hidden) -> bool:
     >>> differs(sure, mixed), differs(mixed, sure), differs(mixed, mixed)
     (True, True, False)
     """
-    cosine, other_cosine = hidden.scores.centred_cosine, others.scores.centred_cosine
+    cosine, other_cosine = hidden.scores.centred_cosine, other_hidden.scores.centred_cosine
     error = np.sqrt(cosine.var() / cosine.size + other_cosine.var() / other_cosine.size)
     return bool(abs(cosine.mean() - other_cosine.mean()) > CLEAR * error)
 
@@ -280,7 +280,7 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
     )
 
 
-def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
+def suspicious_rows(hidden: Hidden, *, n_most: int = 50) -> np.ndarray:
     """Return places in `hidden` of known rows that their imputation contradicts, worst first.
 
     Such a row is expected to be imputed well, and yet its own vector points elsewhere: often a
@@ -309,7 +309,7 @@ def suspicious_rows(hidden: Hidden, *, most: int = 50) -> np.ndarray:
     deviation = 1.4826 * np.median(np.abs(surprise - middle))
     is_odd = (surprise < middle - ODD * deviation) & (centred < 0.5 * np.median(centred))
     places = np.flatnonzero(is_odd)
-    return places[np.argsort(surprise[places], kind="stable")][:most]
+    return places[np.argsort(surprise[places], kind="stable")][:n_most]
 
 
 def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:

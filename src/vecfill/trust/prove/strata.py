@@ -76,9 +76,9 @@ class Stratum:
                 f"came back with a centred cosine of {self.centred_cosine:.2f}, bounds held for "
                 f"{percent(self.coverage)}"
             )
-        who = count(self.n_unknown, "unknown entity has", "unknown entities have")
+        entities = count(self.n_unknown, "unknown entity has", "unknown entities have")
         return (
-            f"Cannot be proved: {who} "
+            f"Cannot be proved: {entities} "
             f"{self.name}, and only {count(self.n_known, 'known one does', 'known ones do')}"
         )
 
