@@ -169,3 +169,17 @@ def test_the_candidates_asked_for_reach_the_choice():
     assert isinstance(report.chosen, LatentSemantic)
     with pytest.raises(vf.InputError, match="candidates='new' is not known"):
         vf.evaluate(places, known, candidates="new")
+
+
+def test_rivals_are_tuned_on_every_row_of_a_small_set():
+    n_hidden = []
+
+    class Watched(Nearest):
+        def predict(self, space, given, wanted, **options):
+            n_hidden.append(wanted.places.size)
+            return super().predict(space, given, wanted, **options)
+
+    domain, embedding = skewed(100)
+    given = KnownRows(embedding, np.ones(100, bool))
+    by_hidden_rows(Watched(), ("as_given",))(Space(domain), given, "balanced", 0)
+    assert n_hidden == [20] * 5
