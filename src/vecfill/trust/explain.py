@@ -24,6 +24,9 @@ from vecfill.model.fitted import Model
 from vecfill.model.prediction import Composition
 from vecfill.wording import percent
 
+MOST_ROWS = 4000
+"""Known rows from which the trend's slopes are read back; more would give the same ones."""
+
 
 class KnownNames(Protocol):
     """Names of the known rows, by their number."""
@@ -79,6 +82,7 @@ class Explanation:
                 f"{percent(share)} {name}" for name, share in self.source_shares.items()
             )
             word = f"{word} ({sources})"
+        # A list of contributors to nothing would look as if they mattered.
         if parts and round(remaining, 2) <= 0:
             return "\n".join([f"{word}:", *parts])[:-1]
         lines = [f"{word} is made of"]
@@ -181,6 +185,7 @@ def largest_shares(shares: np.ndarray, n: int) -> np.ndarray:
     >>> largest_shares(np.array([0.0, 0.2, 0.8]), 5)
     array([2, 1])
     """
+    # Kernel methods have negative shares too: large ones matter as much as positive ones.
     order = np.argsort(-np.abs(shares), kind="stable")[:n]
     return order[shares[order] != 0]
 
@@ -209,10 +214,6 @@ def place_of(word: str, imputed: Sequence[str], known: Sequence[str]) -> int:
     raise InputError(f"{printable(word)!r} is not an entity of the table.{hint}")
 
 
-MOST_ROWS = 4000
-"""Known rows from which the trend's slopes are read back; more would give the same ones."""
-
-
 @dataclass(frozen=True, eq=False)
 class TrendDrivers:
     """The slopes of a trend, with its columns put together by the table's own columns."""
@@ -230,6 +231,8 @@ class TrendDrivers:
         """Return the part of each column (across) in the trend of some unknown rows (down)."""
         rows = self.rows[np.asarray(places, np.int64)]
         ways = rows @ self.slopes
+        # Projected on the whole way, so that parts sum to one even if columns pull in other
+        # directions.
         size = (ways**2).sum(axis=1)
         features = rows * (ways @ self.slopes.T) / np.where(size > 0, size, 1.0)[:, None]
         parts = np.zeros((len(rows), len(self.names)))
@@ -265,6 +268,7 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
     if trend is None or not keys:
         return None
     coordinates = model.space.coordinates(keys[0].preparation)
+    # Wide tables are reduced to main directions: their slopes are those of no column.
     if coordinates.shape[1] != len(columns):
         return None
     known = np.flatnonzero(model.is_known)

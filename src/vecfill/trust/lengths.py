@@ -21,6 +21,7 @@ def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
     """
     imputed, known = scaled_together(imputed, known)
     lengths = row_lengths(imputed)
+    # Half a step in: the shortest of few rows should not get the very shortest length there is.
     rank = (np.argsort(np.argsort(lengths, kind="stable"), kind="stable") + 0.5) / lengths.size
     return _factors(lengths, rank, known)
 

@@ -17,6 +17,8 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
     """Return what to know about rarity, about dropped sources, and about what is not proved."""
     notes = []
     if decision.rule is not None:
+        # An offset raises every cosine, also that of the offset alone. Told without it, the gain
+        # would look like knowledge about single entities.
         before, after, alone = (
             decision.on_block[name] for name in ("none", "offset", "offset_alone")
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -24,13 +24,45 @@ from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
 from vecfill.trust.choose.scores import Judge, total_score
 
+# From decision 27: in 14 folds the best preparation was first or second in the race.
+N_PREPARATIONS = 2
+"""Preparations that enter the folds after the race."""
+
+# From decision 15.
+N_KERNELS = 2
+"""Kernel ridge regressions that enter the folds after the race."""
+
+MOST_FOR_KERNELS = 20_000
+"""Known rows above which kernels only race: their fits would cost more than all the rest, and large
+sets have shown no gain."""
+
+# Those of decision 5, kept so that old comparisons can be run again.
+CLASSIC_PREPARATIONS = (
+    "as_given",
+    "standardized",
+    "unit_rows",
+    "unit_rows_without_first_component",
+)
+
+# A guess: none, little and much of it; others were not tried.
+RIDGES = (0.0, 0.1, 0.3)
+
+# The middle one, so that the second round can go either way.
+FIRST_RIDGE = 0.1
+
+RESIDUAL_SHARES = (0.3, 0.6, 1.0)
+"""Shares of the propagated residual that are added to a trend."""
+
+# From decision 15.
 MOST_RACED = 400
 """Known rows in the race."""
 
+# From decision 32.
 ALIKE = 0.999
 """Correlation of distances from which on two preparations count as one. Columns of equal spread,
 standardized or not, reach 0.9995; on real sets with other columns the largest was 0.993."""
 
+# From decision 27: only the first four look over all widths.
 N_FINALISTS = 4
 """Predictors whose width is looked over after all have run with a middle one."""
 
@@ -86,6 +118,7 @@ def raced(
             runners,
             n_jobs=space.n_threads,
         )
+        # Stable: of equals, the plainer preparation comes first in the list and stays ahead.
         order = np.argsort(-total_score(scores, goal), kind="stable")
         return [runners[place] for place in order]
 
@@ -124,6 +157,7 @@ def are_alike(
         for name in (preparation, other_preparation)
     ]
     spreads = [float(lengths.std()) for lengths in distances]
+    # Rows that are all equally far apart have no correlation; two such preparations are alike.
     if min(spreads) == 0.0:
         return spreads[0] == spreads[1]
     return bool(np.corrcoef(np.array(distances))[0, 1] > ALIKE)
@@ -138,6 +172,7 @@ def _lanes(entrants: Sequence[KernelRidge]) -> list[list[KernelRidge]]:
     >>> [len(lane) for lane in _lanes(some)]
     [2, 1]
     """
+    # Side by side, two entrants that share prepared ranks would both compute them.
     lanes: dict[str, list[KernelRidge]] = {"rank_normal": []}
     for entrant in entrants:
         lane = entrant.preparation.removesuffix("_unit_rows")
@@ -154,32 +189,9 @@ def _sampled(known_rows: KnownRows) -> KnownRows:
     """Return the known rows, or so many of them that decompositions take hundredths of a second."""
     known = np.flatnonzero(known_rows.is_known)
     is_raced = np.zeros(known_rows.is_known.size, np.bool_)
+    # Not the seed of the folds: another seed must hide other rows, not start another race.
     is_raced[np.random.default_rng(0).permutation(known)[:MOST_RACED]] = True
     return KnownRows(known_rows.embedding, is_raced)
-
-
-N_PREPARATIONS = 2
-"""Preparations that enter the folds after the race."""
-
-N_KERNELS = 2
-"""Kernel ridge regressions that enter the folds after the race."""
-
-MOST_FOR_KERNELS = 20_000
-"""Known rows above which kernels only race: their fits would cost more than all the rest, and large
-sets have shown no gain."""
-
-CLASSIC_PREPARATIONS = (
-    "as_given",
-    "standardized",
-    "unit_rows",
-    "unit_rows_without_first_component",
-)
-
-RIDGES = (0.0, 0.1, 0.3)
-FIRST_RIDGE = 0.1
-
-RESIDUAL_SHARES = (0.3, 0.6, 1.0)
-"""Shares of the propagated residual that are added to a trend."""
 
 
 def first_round(
@@ -210,13 +222,9 @@ def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     >>> [group[0].min_degree for group in second_round(Space(np.eye(30)), LatentSemantic())]
     [8, 8, 20, 20, 20]
     """
-    degrees = _degrees(space)
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, degree, ridge), alone=False)
-        for degree in degrees
-        for ridge in RIDGES
-        if (degree, ridge) != (degrees[0], FIRST_RIDGE)
-    ]
+    settings = list(product(_degrees(space), RIDGES))
+    settings.remove((settings[0][0], FIRST_RIDGE))
+    return _groups(space, best, settings)
 
 
 def other_degrees(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
@@ -228,11 +236,8 @@ def other_degrees(space: Space, best: LatentSemantic) -> list[list[LatentSemanti
     >>> [group[0].min_degree for group in other_degrees(Space(np.eye(30)), LatentSemantic())]
     [20]
     """
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, degree, best.ridge), alone=False)
-        for degree in _degrees(space)
-        if degree != best.min_degree
-    ]
+    degrees = [degree for degree in _degrees(space) if degree != best.min_degree]
+    return _groups(space, best, [(degree, best.ridge) for degree in degrees])
 
 
 def other_ridges(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
@@ -244,11 +249,8 @@ def other_ridges(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     >>> [group[0].ridge for group in other_ridges(Space(np.eye(30)), LatentSemantic(ridge=0.1))]
     [0.0, 0.3]
     """
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, best.min_degree, ridge), alone=False)
-        for ridge in RIDGES
-        if ridge != best.ridge
-    ]
+    ridges = [ridge for ridge in RIDGES if ridge != best.ridge]
+    return _groups(space, best, [(best.min_degree, ridge) for ridge in ridges])
 
 
 def n_in_second_round(space: Space, *, is_full: bool) -> int:
@@ -257,12 +259,24 @@ def n_in_second_round(space: Space, *, is_full: bool) -> int:
     return n_degrees * n_ridges - 1 if is_full else n_degrees + n_ridges - 2
 
 
+def _groups(
+    space: Space, best: LatentSemantic, settings: Sequence[tuple[int, float]]
+) -> list[list[LatentSemantic]]:
+    """Return a group for each degree and ridge, under the preparation of the best so far."""
+    # A trend alone depends on neither, and was tried in the first round.
+    return [
+        _with_trends(space, LatentSemantic(best.preparation, degree, ridge), alone=False)
+        for degree, ridge in settings
+    ]
+
+
 def _degrees(space: Space) -> tuple[int, ...]:
     return tuple(dict.fromkeys(space.degree(min_degree) for min_degree in space.min_degrees))
 
 
 def _with_trends(space: Space, plain: LatentSemantic, *, alone: bool) -> list[LatentSemantic]:
     """Return a predictor without and with trends; a trend alone does not depend on the graph."""
+    # A trend is a sum over columns, and a matrix of distances has none.
     if not space.has_vectors:
         return [plain]
     shares = (*RESIDUAL_SHARES, 0.0) if alone else RESIDUAL_SHARES

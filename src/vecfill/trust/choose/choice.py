@@ -45,11 +45,14 @@ if TYPE_CHECKING:
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank predictors nor show a signal."""
 
+# From decision 5: below it ten folds chose better than five.
 FEW_KNOWN = 1000
+"""Known rows up to which a fifth of them is much to hide."""
 
 FEW_ROWS = 5000
 """Rows up to which ten folds cost little."""
 
+# From decision 34.
 MOST_QUICK = 3000
 """Rows up to which it does not matter what a graph costs."""
 
@@ -59,11 +62,15 @@ MOST_HIDDEN = 2000
 ENOUGH_HIDDEN = 800
 """Hidden rows after which another fold would change no choice."""
 
+# From decision 27, as `LEAST_DIMS` is.
 MOST_ENTRIES = 300_000
 """Embeddings with more entries are compared in fewer dimensions, the leading ones."""
 
 LEAST_DIMS = 64
+"""Dimensions in which embeddings are compared at least."""
 
+# A guess, strict because a user who gets noise is worse off than one who gets an error. It is the
+# rate for one predictor; choosing the best of several raises it.
 CHANCE = 1e-3
 """A signal counts when chance alone would show it this rarely."""
 
@@ -111,13 +118,16 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     (True, True)
     """
     n_rows = len(truth)
+    # Two rows can be paired in two ways only: nothing would be unlikely.
     if n_rows < 3:
         return 1.0
+    # A direction that all predictions share is as near to every truth, and no sign of a signal.
     predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
     cosine_sum = float(np.einsum("ij,ij->", predicted, truth))
     # The squares of all pairs' cosines sum to this product of two small matrices.
     squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
     spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
+    # Predictions that are all equal are as near under any pairing.
     return float(ndtr(-cosine_sum / spread)) if spread > 1e-12 else 1.0
 
 
@@ -148,6 +158,8 @@ class FewerDims:
         known = embedding[is_known].astype(np.float64)
         mean = known.mean(axis=0)
         axes = leading_axes(known - mean, n_kept)
+        # The mean need not lie along these axes. Without an axis of its own, plain cosines and
+        # lengths would be those of other vectors.
         beside = mean - axes @ (axes.T @ mean)
         return cls(np.column_stack([axes, unit(beside[None])[0]]))
 
@@ -174,6 +186,8 @@ def honest_scores(
     parts, rows_of, honest_directions = [], [], np.empty_like(directions[0])
     for label in np.unique(group):
         rows = np.flatnonzero(group == label)
+        # The group itself has no vote: whatever is luckiest on its rows would be taken, and be
+        # flattered.
         best = int(np.argmax(standing(scores, np.flatnonzero(group != label), goal)))
         parts.append(scores[best].rows(rows))
         rows_of.append(rows)
@@ -223,6 +237,7 @@ def choose(
         )
     n_folds = n_folds_of(n_known, is_known.size)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    # The race needs no such saving: it looks at a sample of the rows.
     fewer = FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
@@ -280,6 +295,7 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
     if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
         kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
+    # Rows that were prepared for the race alone would stay in memory through all folds.
     space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels
 

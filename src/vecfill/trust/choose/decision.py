@@ -28,12 +28,15 @@ from vecfill.trust.choose.fusion import choose_sources, weighed
 from vecfill.trust.choose.rareness import has_own, odds_of_rare
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 
+# From decision 14, as `CLEAR` is.
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
 
+# A guess: twenty hidden rows at least.
 FEWEST_FOR_BLOCK = 60
 """Known rows below which a third of them proves nothing."""
 
+# From decision 29: seven assumed rarities, of which the least that is level is taken.
 BEYOND = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 """How much rarer than the rarest known row an unknown row may be taken to be."""
 
@@ -41,10 +44,12 @@ DEGREES = {1: max(BEYOND), 2: 0.5}
 """Curves through known rows, tried where there is no larger vocabulary, and how far beyond the
 rarest known row each may be followed: a parabola soon leads astray."""
 
+# From decision 25, as `SURE` is.
 RARE = 1.5
 """Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
 the table must say something in favour of it."""
 
+# A guess: each costs a ranking of the block.
 N_FACTORS = 7
 """Lengths of the steps beside an offset that are tried."""
 
@@ -127,6 +132,7 @@ def decide(
         return decision
     candidates_known = rarity.may_be_rare(is_known)
     may_be_rare = rarity.may_be_rare(~is_known)
+    # With fewer rows the odds would be chance, and the choice is left as it is.
     if candidates_known.sum() < FEWEST_FOR_BLOCK or not may_be_rare.any():
         return decision
     block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
@@ -143,6 +149,8 @@ def decide(
         decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
     if asked is not None or offset == "off":
         return decision
+    # With counts every row has an offset of its own, so one is tried even if the unknown rows are
+    # not rarer as a whole. Without, only rare rows can gain by it.
     if not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
@@ -193,10 +201,13 @@ def least_within_noise(scores_by_rule: dict[Any, RowScores], goal: str) -> Any:
     """
     names, rows = list(scores_by_rule), total_rows(list(scores_by_rule.values()), goal)
     best = int(np.argmax(rows.mean(axis=1)))
+    # No offset assumes least of all, so nothing can be taken in its place.
     if names[best] is None:
         return None
     behind = rows[best] - rows
     is_level = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(rows.shape[1])
+    # A line and a parabola that go equally far beyond the known rows end in different places, so
+    # only rules of one curve are compared by that.
     degree = names[best].degree
     level = [name for name, fits in zip(names, is_level, strict=True) if fits and name is not None]
     return min((rule for rule in level if rule.degree == degree), key=lambda rule: rule.beyond)
@@ -270,6 +281,8 @@ class _Trial:
         """
         start, steps = self._parts(rule)
         if rule not in self._factors:
+            # Shorter than predicted is not tried: predictions lie too near to the mean, never too
+            # far.
             truth = self.vectors[self.block.hidden]
             longest = stretch_of(start, steps, truth)
             factors = np.linspace(1.0, longest, N_FACTORS) if longest > 1.0 else np.ones(1)
@@ -287,6 +300,8 @@ class _Trial:
         offsets = hidden_offsets(rule, self.rarity, self.seen_rows, self.block)
         seen_rows = without(self.vectors, self.block.is_seen, offsets)
         centre = seen_rows.known.mean(axis=0)
+        # What is left of the seen rows depends on the curve, not on how far beyond it rows are
+        # taken to lie. So one solution serves all rules of a degree.
         if rule.degree not in self._steps:
             prediction = self.predictor.predict(
                 self.space, seen_rows, Unknown(self.block.places), tol=1e-4
@@ -300,6 +315,7 @@ def hidden_offsets(
 ) -> Offsets:
     """Return the offsets when a fold is hidden: its rows' own rarities count only with counts."""
     spared = None
+    # Nobody knows how rare an unknown row is without its count, so a hidden row must not know.
     if not rule.uses_own:
         rarity = rarity.copy()
         rarity[fold.hidden] = np.nan
@@ -320,6 +336,7 @@ def is_clearly_better(scores: RowScores, baseline: RowScores) -> bool:
     gains = []
     for measure in ("centred_cosine", "mrr", "agreement"):
         gap = scores.of(measure) - baseline.of(measure)
+        # Scores that gain the same on every row have no error: then any gain is clear.
         error = float(gap.std()) / np.sqrt(gap.size) or 1e-300
         gains.append(float(gap.mean()) / error)
     return max(gains) > CLEAR and min(gains) > -CLEAR

@@ -59,11 +59,14 @@ def hidden_folds(
             f"{n_folds} folds of {known.size} known rows cannot be hidden in turn. "
             f"Use from 2 to {known.size} folds."
         )
+    # Entities often come sorted. A fold of rows that stand together would be harder than the
+    # unknown rows are.
     order = np.random.default_rng(seed).permutation(known.size)
     n_hidden = 0
     for first in range(n_folds):
         if enough is not None and n_hidden >= enough:
             return
+        # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
         fold = _fold(is_known, np.sort(order[first::n_folds]))
         n_hidden += fold.hidden.size
         yield fold
@@ -85,7 +88,9 @@ def rarest_block(
     """
     known = np.flatnonzero(is_known)
     places = np.arange(known.size) if among is None else np.flatnonzero(among[known])
+    # Stable, because counts have many ties and the block must be the same on every machine.
     order = places[np.argsort(rarity[known[places]], kind="stable")]
+    # An empty block would have no scores to decide by.
     n_hidden = max(1, round(share * places.size))
     return _fold(is_known, np.sort(order[places.size - n_hidden :]))
 

@@ -32,6 +32,7 @@ from vecfill.trust.choose.scores import total_score
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
+# The usual number; a guess.
 N_FOLDS = 5
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would change no weight."""
@@ -159,6 +160,7 @@ def _best_variant(
         blank = SourceReport(
             member.name, False, "", int(known.sum()), int((~known).sum()), variant=number
         )
+        # Guesses were learnt on other words of the file. No hidden row is needed to choose how.
         if member.is_guess:
             return replace(blank, has_signal=True, predictor=Guessed())
         if known.sum() < FEWEST_KNOWN:
@@ -200,6 +202,7 @@ def weighed(
         report.has_signal and not member.is_guess
         for report, member in zip(reports, space.members, strict=True)
     )
+    # Sources without a signal would add noise beside others; alone, they are all there is.
     predictors = [
         report.predictor if report.has_signal or not has_signal else None for report in reports
     ]
@@ -220,6 +223,7 @@ def weighed(
         )
         for place, (report, member) in enumerate(zip(reports, space.members, strict=True))
     )
+    # If none has a signal alone, fitted weights must not make one up.
     p_value = 1.0
     if has_signal:
         p_value = permutation_p_value(unit(unseen.fused(helpful)), unit(unseen.truth))
@@ -267,6 +271,7 @@ def _helpful(
             break
         totals = total_score([unseen.like_unknown(source) for source in (sources, *fewer)], goal)
         best = int(np.argmax(totals[1:]))
+        # Of equals the smaller set is taken: each source must be there again for every new entity.
         if totals[1 + best] < totals[0]:
             break
         sources = fewer[best]

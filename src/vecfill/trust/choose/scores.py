@@ -136,6 +136,8 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
     """
     total = np.zeros(len(scores))
     for measure in GOALS[goal]:
+        # Relative to the mean of all: reciprocal ranks may be a tenth of cosines, and count as
+        # much.
         means = np.array([float(score.of(measure).mean()) for score in scores])
         total += means / max(float(np.abs(means).mean()), 1e-9)
     return total
@@ -165,6 +167,7 @@ def has_collapsed(scores: RowScores, rows: Any = slice(None)) -> bool:
     ...  for each in (known, same)]
     [False, True]
     """
+    # Both: vectors can share a direction without sharing a word, and the other way round.
     crowding, hubs = float(scores.crowding[rows].mean()), float(scores.hubs[rows].mean())
     return crowding > MOST_CROWDED or hubs > MOST_HUBS
 
@@ -223,7 +226,9 @@ class Judge:
         self._targets: dict[Any, np.ndarray] = {}
         self._asked: _Truth | None = None
         n_compared = min(MOST_COMPARED, len(known))
+        # The same entities for every candidate: samples of their own would differ by chance.
         self._compared = np.random.default_rng(0).permutation(len(known))[:n_compared]
+        # Half of them at most. If nearly all entities are among the nearest, all candidates agree.
         self._n_nearest = min(N_NEAREST, max(n_compared - 1, 0) // 2)
 
     def scored(self, predicted: np.ndarray, truth: np.ndarray, *, n_jobs: Workers = 1) -> RowScores:
@@ -304,6 +309,7 @@ def _ranked(
     nearness = directions[block] @ targets.T
     places = np.arange(len(nearness)), true.rows[block]
     of_truth = nearness[places]
+    # The truth is among them itself, so the best rank is 1; ties count against the prediction.
     rank[:] = (nearness >= of_truth[:, None]).sum(axis=1)
     nearest[:] = nearness.argmax(axis=1)
     # The truth itself would be in one of the two lists only.

@@ -36,21 +36,28 @@ from vecfill.trust.choose.scores import (
     total_score,
 )
 
+# A guess.
+SHRINK = 1e-3
+"""Added to the diagonal, relative: members are much alike."""
+
 CHOICE_TOL = 1e-4
 """Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
 
+# From decision 27, as `CLEAR_LOSS` is.
 FEWEST_RACED = 100
 """Hidden rows of a fold that can show which of two predictors is ahead."""
 
 CLEAR_LOSS = 3.0
 """Standard errors by which a kind of predictor that is not tuned further lies behind."""
 
+# A guess: in a larger pool all ranks are worse, and their order is the same.
 POOL = 5000
 """Known vectors among which the truth is ranked when predictors are compared."""
 
 
 def pool_of(truth: np.ndarray, n_known: int) -> np.ndarray:
     """Return the hidden rows and so many other known ones that ranks mean something."""
+    # Ranks among the hidden rows alone would be better the fewer of them there are.
     other_places = np.setdiff1d(np.arange(n_known), truth)
     n_others = min(other_places.size, max(0, POOL - truth.size))
     return np.union1d(truth, np.random.default_rng(0).permutation(other_places)[:n_others])
@@ -150,11 +157,13 @@ class Trials:
         """Tell whether a predictor is ahead, on the first fold, of the best so far of a kind."""
         if not self.of_kind(kind):
             return True
+        # The best of its kind only: kinds that are slow to lead may still win when they are tuned.
         best = self.scores[self.best(kind)].rows(np.arange(self.folds[0].hidden.size))
         return int(np.argmax(total_score([best, *scores], self.goal))) > 0
 
     def is_beaten(self, kind: type[Predictor]) -> bool:
         """Tell whether a kind of predictor is so far behind another that tuning it is no use."""
+        # On few rows nothing is clear, and tuning costs little.
         if self.scores[self.best()].cosine.size < FEWEST_RACED:
             return False
         return clearly_loses(self.scores[self.best(kind)], self.scores[self.best()], self.goal)
@@ -262,6 +271,7 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
         means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
         total += means / max(float(np.abs(means).mean()), 1e-9)
     is_out = np.array([has_collapsed(score, rows) for score in scores])
+    # If all have collapsed, users are told so later; one is still needed.
     if is_out.all():
         is_out[:] = False
     if goal == "rank":
@@ -275,10 +285,6 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
         is_out |= cosines < best - (1.0 - LEAST_COSINE) * abs(best)
     total[is_out] = -np.inf
     return total
-
-
-SHRINK = 1e-3
-"""Added to the diagonal, relative: members are much alike."""
 
 
 def stack_weights(parts: Sequence[np.ndarray], truth: np.ndarray) -> np.ndarray:
@@ -297,6 +303,7 @@ def stack_weights(parts: Sequence[np.ndarray], truth: np.ndarray) -> np.ndarray:
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     columns = np.stack([(part * scale).ravel() for part in parts], axis=1)
     gram = columns.T @ columns
+    # A member that always predicts the mean has a zero on the diagonal, and no factor would exist.
     gram[np.diag_indices_from(gram)] += SHRINK * np.diag(gram) + 1e-300
     # The same problem with few rows: the factor of the Gram matrix stands for the columns.
     factor = np.linalg.cholesky(gram)
@@ -320,6 +327,8 @@ def stacked(
     the seen vectors of each fold. There is none if fewer than two members are of use.
     """
     whole = stack_weights(parts, truth)
+    # Each member costs a fit of its own, and one of so little weight changes nothing one can see.
+    # One in a hundred is a guess.
     useful = np.flatnonzero(whole > 0.01 * max(whole.max(), 1e-300)).tolist()
     if len(useful) < 2:
         return []
@@ -327,6 +336,7 @@ def stacked(
     steps = np.zeros_like(truth)
     for label in np.unique(group):
         is_other, rows = group != label, group == label
+        # Without the group itself, or the stack would be scored on rows that set its weights.
         learnt = stack_weights([part[is_other] for part in parts], truth[is_other])
         steps[rows] = sum(w * part[rows] for w, part in zip(learnt, parts, strict=True))
     learnt = tuple(float(weight) for weight in stack_weights(parts, truth))

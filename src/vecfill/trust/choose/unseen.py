@@ -25,6 +25,7 @@ from vecfill.trust.choose.folds import Fold, dealt_out
 from vecfill.trust.choose.scores import Judge, RowScores
 from vecfill.trust.choose.trials import CHOICE_TOL
 
+# A guess, the same as for kinds that can be proved.
 FEWEST_IN_PATTERN = 30
 """Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
 
@@ -107,12 +108,14 @@ class OutOfFold:
         and the guess is believed to count as it is.
         """
         importance = self.importance_of.get(pattern, self.importance)[teachers]
+        # At most one, so that `PRIOR_ROWS` are rows whatever the kinds are.
         importance = importance / max(float(importance.max()), 1e-300)
         # Rows of other kinds count a little, or the chance of a few would decide.
         scale = np.sqrt(importance + PRIOR_ROWS / teachers.size)[:, None]
         predicted = [self.predicted[sources][:, teachers] * scale]
         truth = [self.truth[teachers] * scale]
         guesses = [at for at, place in enumerate(sources) if self.is_guess[place]]
+        # Rows with a guess are few, and weights of the others learnt on them alone would be chance.
         if guesses:
             plain = [place for place in sources if not self.is_guess[place]]
             other_rows = rows[self.is_present[rows][:, plain].all(axis=1)]
@@ -121,6 +124,8 @@ class OutOfFold:
             predicted.append(self.predicted[sources][:, other_rows] * scale)
             truth.append(self.truth[other_rows] * scale)
             scale = np.sqrt(GUESS_ROWS / teachers.size)
+            # As if so many rows had said that the guess is right as it is, with no other source
+            # beside it.
             for at in guesses:
                 alone = np.zeros((len(sources), teachers.size, self.truth.shape[1]))
                 alone[at] = self.predicted[sources[at]][teachers] * scale
@@ -200,9 +205,13 @@ def _non_negative(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
     array([2., 0.])
     """
     predicted, truth = scaled_together(predicted, truth)
+    # A few sources against many rows and dimensions: products of sources hold all that least
+    # squares needs, and the Cholesky factor stands for the rows.
     gram = np.einsum("snd,tnd->st", predicted, predicted)
     gram[np.diag_indices_from(gram)] *= 1.0 + SHRINK
     along = np.einsum("snd,nd->s", predicted, truth)
+    # A source that predicts the mean for all has no length and no weight, and the factor would not
+    # exist with it.
     if not (np.diag(gram) > 0).all():
         is_useful = np.flatnonzero(np.diag(gram) > 0)
         weights = np.zeros(len(gram))
@@ -242,11 +251,13 @@ def out_of_fold(
         steps_by_fold = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
         predicted[number] = np.concatenate(steps_by_fold)
         present = is_present[:, number]
+        # A constant that a source misses by would otherwise be paid for with its weight.
         if present.any():
             predicted[number, present] -= predicted[number, present].mean(axis=0)
     centre = vectors[hidden].mean(axis=0)
     known = np.flatnonzero(is_known)
     importance, importance_of = np.ones(hidden.size), {}
+    # With nothing unknown, or kinds that nobody knows, every hidden row counts the same.
     if space.kinds and not is_known.all():
         kinds = np.array(space.kinds)
         importance = importance_like(kinds, is_known, hidden)
@@ -280,6 +291,7 @@ def _of_fold(
     Rows that it does not describe are 0.
     """
     member_rows = member.given(KnownRows(vectors, fold.is_seen))
+    # Below zero are rows that the source does not describe.
     place_of = np.full(member.n_all, -1)
     place_of[member.rows[member_rows.unknown]] = np.arange(member_rows.unknown.size)
     places = place_of[fold.hidden]

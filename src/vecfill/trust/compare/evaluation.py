@@ -31,8 +31,10 @@ from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.wording import html_details, html_table
 
+# Enough for 95 % intervals: 25 resamples lie beyond either end.
 N_BOOTSTRAPS = 1000
 
+# From decision 14: the shares that its figures are about.
 BLOCKS = (0.2, 0.4)
 """Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
 
@@ -198,6 +200,7 @@ _SHOWN = MEASURES[:5]
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
     """Return a percentile bootstrap interval of the mean; the same for the same values."""
+    # Every method was asked for the same rows, so the same draws make differences paired.
     means = _resamples(values.size) @ values / values.size
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
@@ -267,8 +270,10 @@ def evaluate_rows(
             tuned.setdefault(name, []).append(predictor)
         for name, vectors in vectors_of.items():
             parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
+        # Chance is asked about `auto` alone: a rival with signal does not make its vectors good.
         directions.append(unit(vectors_of["auto"] - centre))
         truths.append(unit(known[fold.truth] - centre))
+    # With all known rows in view: this is what `impute` would do, and can be passed to it.
     decision = decide(space, embedding, is_known, rarity=rarity, **options)
     tell(len(folds) + 1, len(folds) + 1)
     return Evaluation(
@@ -329,6 +334,8 @@ def _auto(
     if offsets is not None:
         offsets = offsets.completed(prediction.composition.mix, fold.places)
     predicted, centre = prediction.vectors, seen_rows.known.mean(axis=0)
+    # Everything that `impute` does after predicting is done here as well, or `auto` would be judged
+    # by vectors that no user gets.
     factors = decision.stretch.factors(offsets, seen_rows.unknown.size)[fold.places][:, None]
     vectors = centre + factors * (predicted - centre)
     return decision, vectors if offsets is None else vectors + offsets.unknown[fold.places]

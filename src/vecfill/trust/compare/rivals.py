@@ -35,12 +35,22 @@ from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.candidates import kernel_ridges, raced
 from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.choose.scores import RowScores, joined, score_rows, total_score
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 
+Predict = Callable[[np.ndarray], np.ndarray]
+"""Places among the unknown rows -> their vectors."""
+
+AUTO_LABEL = "vecfill (auto)"
+
+PAPER_LABEL = "the paper's method"
+
+# From decision 15.
 MOST_TUNED_ON = 800
 """Known rows on which rivals are tuned: more would cost more than they tell."""
 
+# A guess, as the number of folds is.
 ENOUGH_HIDDEN = 150
 """Hidden rows after which no further fold is hidden."""
 
@@ -101,6 +111,7 @@ def by_hidden_rows(
         trial = _Trial(space, known_rows, goal, seed, enough)
         names = preparations or space.preparations
         best = trial.best([replace(plain, preparation=preparation) for preparation in names])
+        # In turn, not in all combinations: their number would be a product.
         for name, values in grid.items():
             best = trial.best([replace(best, **{name: value}) for value in values])
         return best
@@ -117,6 +128,7 @@ class _Trial:
         rows = np.flatnonzero(known_rows.is_known)
         rng = np.random.default_rng(seed)
         is_used = np.zeros(known_rows.is_known.size, np.bool_)
+        # Rows that are left out are not seen either: tuning must cost the same on a large set.
         is_used[rng.permutation(rows)[:MOST_TUNED_ON]] = True
         n_used = int(is_used.sum())
         # Twice as few rows hidden at a time, if a fifth is more than enough.
@@ -177,13 +189,6 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
 """Every rival by the name it has in reports."""
 
 
-Predict = Callable[[np.ndarray], np.ndarray]
-"""Places among the unknown rows -> their vectors."""
-
-AUTO_LABEL = "vecfill (auto)"
-PAPER_LABEL = "the paper's method"
-
-
 class Competitors:
     """The methods that `auto` is compared with, tuned on the known rows of one fold.
 
@@ -205,44 +210,44 @@ class Competitors:
         self.predict: dict[str, Predict] = {}
         self.labels = {"auto": AUTO_LABEL, "paper": PAPER_LABEL}
         self.labels |= {name: rival.label for name, rival in rivals.items()}
+        self._known_rows = known_rows
+        self._tuning = {"goal": goal, "seed": seed}
         if space.is_joint:
-            self._add_sources(space, known_rows, decision, rivals, goal, seed)
+            assert decision.choice is not None
+            self._add_sources(space, decision.choice.sources, rivals)
             return
-        self._add("paper", PAPER, space, known_rows)
+        self._add("paper", PAPER, space)
         for name, rival in rivals.items():
             if rival.fits(space):
-                tuned = rival.tuned(space, known_rows, goal=goal, seed=seed)
-                self._add(name, tuned, rival.space or space, known_rows)
+                self._add(
+                    name, rival.tuned(space, known_rows, **self._tuning), rival.space or space
+                )
 
-    def _add(self, name: str, predictor: Predictor, space: Space, known_rows: KnownRows) -> None:
+    def _add(self, name: str, predictor: Predictor, space: Space) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
-            predictor.predict(space, known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
+            predictor.predict(space, self._known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
         )
 
     def _add_sources(
-        self,
-        space: SourcesSpace,
-        known_rows: KnownRows,
-        decision: Decision,
-        rivals: Mapping[str, Rival],
-        goal: str,
-        seed: int,
+        self, space: SourcesSpace, reports: Sequence[SourceReport], rivals: Mapping[str, Rival]
     ) -> None:
-        assert decision.choice is not None
-        reports = decision.choice.sources
         space = space.of_variants([report.variant for report in reports])
-        self._add("paper", Fused.of_one(space, 0, PAPER), space, known_rows)
+        self._add("paper", Fused.of_one(space, 0, PAPER), space)
         for place, (member, report) in enumerate(zip(space.members, reports, strict=True)):
+            # A guess cannot be tuned, and a source with too few known rows has no predictor.
             if report.predictor is None or member.is_guess:
                 continue
             alone = f"{member.name} alone"
             self.labels[alone] = f"source {member.name!r} alone"
-            self._add(alone, Fused.of_one(space, place, report.predictor), space, known_rows)
-            rivals_here = rivals if place == 0 else {f"{member.name} + ridge": RIVALS["ridge"]}
-            for name, rival in rivals_here.items():
+            self._add(alone, Fused.of_one(space, place, report.predictor), space)
+            # What users do with a further source is mostly ridge regression; all rivals on all
+            # sources would multiply the time.
+            if place > 0:
+                rivals = {f"{member.name} + ridge": RIVALS["ridge"]}
+            member_rows = member.given(self._known_rows)
+            for name, rival in rivals.items():
                 if rival.fits(member.space):
-                    member_rows = member.given(known_rows)
-                    tuned = rival.tuned(member.space, member_rows, goal=goal, seed=seed)
+                    tuned = rival.tuned(member.space, member_rows, **self._tuning)
                     self.labels.setdefault(name, f"ridge regression from source {member.name!r}")
-                    self._add(name, Fused.of_one(space, place, tuned), space, known_rows)
+                    self._add(name, Fused.of_one(space, place, tuned), space)

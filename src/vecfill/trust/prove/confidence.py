@@ -69,6 +69,7 @@ class Confidence:
         """
         if not rows.any():
             return self
+        # Signals of such rows may be as good as any: they say nothing about what is unusual.
         floor = reached(self.actual, self.level)
         bound = np.where(rows, np.minimum(self.lower_bound, floor), self.lower_bound)
         return replace(self, lower_bound=bound)
@@ -127,6 +128,7 @@ def put_together(parts: Sequence[tuple[np.ndarray, Confidence | None]]) -> Confi
     What hidden rows show is that of all parts together; the first part says which proof it is.
     """
     learnt = [(rows, part) for rows, part in parts if part is not None]
+    # Half a confidence would be taken for a whole one.
     if len(learnt) < len(parts):
         return None
 
@@ -155,5 +157,6 @@ def put_together(parts: Sequence[tuple[np.ndarray, Confidence | None]]) -> Confi
 
 def reached(values: np.ndarray, level: float) -> float:
     """Return what at least a share `level` of values like these reach."""
+    # One more than there are, as in a split-conformal bound: the new row is one of them.
     place = max(0, int(np.floor((1.0 - level) * (values.size + 1))) - 1)
     return float(np.sort(values)[place])

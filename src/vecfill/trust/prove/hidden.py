@@ -135,6 +135,7 @@ def hide_and_impute(
         )
         centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
         start = seen_rows.known.mean(axis=0, dtype=np.float64)
+        # 64 bits from here on: the mean and the offset are large beside a step.
         steps = factor * (prediction.vectors.astype(np.float64) - start)
         if offsets is not None:
             start = start + offsets.unknown[fold.places]
@@ -147,6 +148,7 @@ def hide_and_impute(
             assert rarity is not None
             carried.append(_carried(steps, truth, rarity[fold.hidden], region))
     group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
+    # Parts of a single fold judge each other; as one group it would leave nothing to learn from.
     if len(folds) == 1:
         group = dealt_out(group.size)
     rows = np.concatenate([fold.hidden for fold in folds])
@@ -193,6 +195,8 @@ def _carried(
     curve, farther = region.curve, region.carried(rarity)
     shrink = curve.spread_at(farther) / curve.spread_at(rarity)
     moved_truth = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
+    # Steps of the block are not as long as those of unknown rows: more rows are seen there. From
+    # the offset a length changes no cosine, but from zero it does.
     length = float(np.sqrt((steps**2).sum(axis=1).mean()))
     steps = (region.length / length if length > 0 else 1.0) * steps
     start = region.middle + (curve.at(farther) if region.offset is None else region.offset)

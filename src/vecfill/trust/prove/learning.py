@@ -36,9 +36,9 @@ MEASURES = ("net", "cosine")
 SHRINK_KIND = 10.0
 """Rows' worth of belief that a kind is like the others. A guess: a third of `FEWEST_PROVED`."""
 
+# From decision 31.
 FEW_UNKNOWN = 10
-"""Unknown rows of which one still believes half of what raises their mean: it may be chance. A
-guess."""
+"""Unknown rows of which one still believes half of what raises their mean: it may be chance."""
 
 
 def learn_confidence(

@@ -122,6 +122,7 @@ class Sanity:
         """Either ``"fine"``, ``"crowded"`` or ``"collapsed"``."""
         if self.imputed.n_vectors < FEWEST or self.true is None:
             return "fine"
+        # Cities of one country may well be alike, so they are compared with what they are made of.
         alike = self.imputed.spread - max(self.true.spread, self.stand_for or -1.0)
         hubs = self.imputed.largest_hub - self.true.largest_hub
         # Among few vectors, chance alone lets some share a word.
@@ -190,6 +191,7 @@ def sanity_of(
         # They may well be alike if the known entities that they are made of are.
         shares = model.shares(looked_at[_sample(len(looked_at), MOST_ANCHORS)])
         anchors = shares.argmax(axis=1)[shares.max(axis=1) > CLEAR_SHARE / shares.shape[1]]
+        # If most vectors are mixes of many, no single entity says how alike they should be.
         if 2 * anchors.size > len(shares):
             stand_for = round(spread(model.known[anchors]), 4)
     examples = words.examples(vectors, [names[place] for place in looked_at])
@@ -259,6 +261,7 @@ class Words:
         self, vectors: np.ndarray, n: int, own_rows: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the rows of the nearest words, the nearest first."""
+        # 32 bits, because the whole file may be multiplied; nearest words need no more digits.
         directions = unit(np.asarray(vectors, np.float64)).astype(np.float32)
         nearest = np.empty((len(vectors), n), np.int64)
         for block in row_blocks(len(vectors), ROWS_PER_BLOCK):
@@ -267,6 +270,7 @@ class Words:
                 places = self._own[own_rows[block]]
                 is_there = np.flatnonzero(places >= 0)
                 nearness[is_there, places[is_there]] = -np.inf
+            # A sort of the whole file would take longer than the product.
             if n == 1:
                 nearest[block, 0] = nearness.argmax(axis=1)
                 continue

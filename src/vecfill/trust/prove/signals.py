@@ -20,11 +20,13 @@ from vecfill.model.wanted import ALL, Wanted
 N_PROBES = 32
 """Random signs whose spread tells how many contributors a row has."""
 
+# From decision 27.
 N_DIRECTIONS = 64
 """Dimensions in which the contributors of a row are compared: the leading ones."""
 
 ROWS_PER_BLOCK = 4096
 
+# Ranks of signals are used, so digits beyond the sixth would change nothing. A guess.
 SPREAD_TOL = 1e-6
 
 
@@ -71,6 +73,7 @@ def concentration(rows: Seen) -> np.ndarray:
 
     The propagated signs of one row have variance sum(share²), whatever the shares are.
     """
+    # Never zero, but rounding of a solution could make it so.
     return np.log(np.maximum(rows.probes / N_PROBES, 1e-12))
 
 
@@ -160,6 +163,7 @@ def seen_of(
 def signals_of(rows: Seen, names: Collection[str] | None = None) -> np.ndarray:
     """Return the signals of these names of the rows that are seen, (n_rows, n_signals)."""
     names = SIGNALS if names is None else names
+    # A model may come from a vecfill with a signal of a plugin. Leaving it out would shift columns.
     missing = [name for name in names if name not in SIGNALS]
     if missing:
         raise InputError(
@@ -184,8 +188,10 @@ def mixed_values(known_rows: KnownRows) -> tuple[np.ndarray, np.ndarray]:
     """
     known = known_rows.known.astype(np.float64)
     centre = known.mean(axis=0)
+    # The same signs at the fit and later, since `add` must see what the fit saw.
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(known), N_PROBES))
     directions = unit(known - centre)
+    # Each dimension is one more column to solve for; the leading ones hold most of a direction.
     if directions.shape[1] > N_DIRECTIONS:
         directions = directions @ leading_axes(directions, N_DIRECTIONS)
     return np.hstack([directions, probes]), centre
