@@ -120,22 +120,6 @@ class Explanation:
         }
 
 
-def explain(
-    model: Model,
-    word: str,
-    unknown: tuple[str, ...],
-    known: tuple[str, ...],
-    *,
-    n: int,
-    columns: tuple[str, ...] = (),
-) -> Explanation:
-    """Return the `n` known entities with the largest shares in an imputed one.
-
-    `unknown` and `known` name the model's rows, in their order; `columns` those of its domain.
-    """
-    return explained(model, word, place_of(word, unknown, known), known, n=n, columns=columns)
-
-
 def explained(
     model: Model,
     word: str,
@@ -145,7 +129,10 @@ def explained(
     n: int,
     columns: tuple[str, ...] = (),
 ) -> Explanation:
-    """Return the same for the unknown row at a place; `known` gives names of known rows."""
+    """Return the `n` known entities with the largest shares in the unknown row at a place.
+
+    `known` gives names of known rows, `columns` are those of the model's domain.
+    """
     if n < 1:
         raise InputError(f"n={n}, but at least one known entity is shown. Use n=1 or more.")
     offset, trend = (float(shares[place]) for shares in model.ways())

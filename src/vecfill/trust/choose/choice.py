@@ -34,7 +34,7 @@ from vecfill.trust.choose.candidates import (
     raced,
     second_round,
 )
-from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
 from vecfill.wording import count
@@ -257,7 +257,7 @@ def choose(
     for groups in _rounds(space, trials, *entrants, is_full=is_full):
         trials.run(groups, one_more)
     tell(n_groups, n_groups)
-    group = _groups(folds, n_folds)
+    group = judged_together(folds, n_folds)
     if candidates != "classic":
         trials.add_stacks(group)
     return _judged(trials, group)
@@ -323,15 +323,6 @@ def _rounds(
         ways.reverse()
     for way in ways:
         yield way(space, trials.best(LatentSemantic))
-
-
-def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:
-    """Return which hidden rows are judged together."""
-    sizes = [fold.hidden.size for fold in folds]
-    if len(sizes) > 1:
-        return np.repeat(np.arange(len(sizes)), sizes)
-    # One large fold: its rows are dealt out, so that each is judged by the others.
-    return np.arange(sizes[0]) % n_folds
 
 
 def _judged(trials: Trials, group: np.ndarray) -> Choice:

@@ -21,7 +21,6 @@ from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.folds import Fold, hidden_folds
 
-# A guess.
 RARE_SHARES = (0.3, 0.5, 0.75, 1.0)
 """How much rarer than random known rows rare unknown rows are imputed to be, as shares of what
 comes out for the hidden block. Measured on seven sets; for rows hidden at random it is about 0."""

@@ -13,7 +13,7 @@ true ones, and by how much more often they share their nearest word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -123,7 +123,13 @@ DECIDING = {
 """Measures by which the predictor is chosen among those that are good enough in other respects."""
 
 
-def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
+def total_score(
+    scores: Sequence[RowScores],
+    goal: str,
+    *,
+    measures: Mapping[str, tuple[str, ...]] = GOALS,
+    rows: Any = slice(None),
+) -> np.ndarray:
     """Return one number for each method: its measures relative to the mean of all methods.
 
     Examples
@@ -135,10 +141,10 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
     np.int64(1)
     """
     total = np.zeros(len(scores))
-    for measure in GOALS[goal]:
+    for measure in measures[goal]:
         # Relative to the mean of all: reciprocal ranks may be a tenth of cosines, and count as
         # much.
-        means = np.array([float(score.of(measure).mean()) for score in scores])
+        means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
         total += means / max(float(np.abs(means).mean()), 1e-9)
     return total
 

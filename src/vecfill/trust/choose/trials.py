@@ -266,10 +266,7 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
     ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
     ``"cosine"`` compares centred cosines alone.
     """
-    total = np.zeros(len(scores))
-    for measure in DECIDING[goal]:
-        means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
-        total += means / max(float(np.abs(means).mean()), 1e-9)
+    total = total_score(scores, goal, measures=DECIDING, rows=rows)
     is_out = np.array([has_collapsed(score, rows) for score in scores])
     # If all have collapsed, users are told so later; one is still needed.
     if is_out.all():

@@ -21,7 +21,7 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.stretch import stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
-from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import Judge, RowScores
 from vecfill.trust.choose.trials import CHOICE_TOL
 
@@ -237,10 +237,6 @@ def out_of_fold(
     share does not decide about weights.
     """
     hidden = np.concatenate([fold.hidden for fold in folds])
-    sizes = [fold.hidden.size for fold in folds]
-    group = np.repeat(np.arange(len(folds)), sizes)
-    if len(folds) == 1:
-        group = dealt_out(hidden.size)
     vectors = fewer.of_known(embedding, is_known)
     predicted = np.zeros((len(space.members), hidden.size, vectors.shape[1]))
     is_present = space.presence[hidden]
@@ -268,7 +264,7 @@ def out_of_fold(
         predicted,
         vectors[hidden] - centre,
         is_present,
-        group,
+        judged_together(folds),
         vectors[known] - centre,
         np.searchsorted(known, hidden),
         importance,

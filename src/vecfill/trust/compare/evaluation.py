@@ -253,7 +253,8 @@ def evaluate_rows(
     labels: dict[str, str] = {}
     directions, truths = [], []
     # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
-    usable_rarity = rarity if hide == "rarest" or _has_counts(rarity, is_known) else None
+    is_usable = rarity is not None and (hide == "rarest" or has_own(rarity.values, is_known))
+    usable_rarity = rarity if is_usable else None
     tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
         tell(number, len(folds) + 1)
@@ -287,10 +288,6 @@ def evaluate_rows(
         labels,
         {name: tuple(predictors) for name, predictors in tuned.items() if name != "paper"},
     )
-
-
-def _has_counts(rarity: Rarity | None, is_known: KnownMask) -> bool:
-    return rarity is not None and has_own(rarity.values, is_known)
 
 
 def _folds(

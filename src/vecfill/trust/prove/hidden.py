@@ -15,7 +15,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.decision import hidden_offsets, without
-from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
 from vecfill.trust.prove.signals import signals
 
@@ -147,17 +147,13 @@ def hide_and_impute(
         if region is not None and offsets is not None:
             assert rarity is not None
             carried.append(_carried(steps, truth, rarity[fold.hidden], region))
-    group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
-    # Parts of a single fold judge each other; as one group it would leave nothing to learn from.
-    if len(folds) == 1:
-        group = dealt_out(group.size)
     rows = np.concatenate([fold.hidden for fold in folds])
     moved_cosines = None
     if carried:
         moved_cosines = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
     return Hidden(
         rows,
-        group,
+        judged_together(folds),
         np.vstack(signal_parts),
         joined(scores),
         np.concatenate(net),
