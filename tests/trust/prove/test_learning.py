@@ -80,3 +80,19 @@ def test_a_kind_of_which_few_were_hidden_is_expected_to_be_like_the_worst_proved
     assert few == pytest.approx(bad, abs=0.05)
     # No signal raises the bound of such a kind above what the worst proved one reached.
     assert confidence.lower_bound[2] <= np.quantile(worse.net[labels == "bad"], 0.1) + 0.01
+
+
+def test_rows_about_which_nothing_is_proved_get_a_bound_that_no_signal_raises():
+    hidden = hidden_rows()
+    best = np.ones((4, 1))
+    confidence = learn_confidence(hidden, best)
+    is_unusual = np.array([True, False, True, False])
+    cautious = confidence.cautious(is_unusual)
+    # Nine tenths of all hidden rows reached it, and rows of the best signal are far above.
+    floor = np.quantile(hidden.net, 0.1)
+    assert (confidence.lower_bound > floor + 0.05).all()
+    np.testing.assert_allclose(cautious.lower_bound[is_unusual], floor, atol=0.02)
+    np.testing.assert_array_equal(
+        cautious.lower_bound[~is_unusual], confidence.lower_bound[~is_unusual]
+    )
+    np.testing.assert_array_equal(cautious.values, confidence.values)
