@@ -10,7 +10,7 @@ import pytest
 import vecfill as vf
 from vecfill.inputs.rarity import absent_for_another_reason
 from vecfill.model.predictors import Mean
-from vecfill.trust.choose.decision import MOST_ODDS
+from vecfill.trust.choose.rareness import MOST_ODDS
 from vecfill.trust.prove.sanity import Look, Sanity
 
 N_WORDS = 20_000

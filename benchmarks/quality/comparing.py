@@ -22,8 +22,7 @@ from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.folds import Fold, hidden_folds
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
-from vecfill.trust.compare.competitors import Competitors
-from vecfill.trust.compare.rivals import RIVALS, Rival
+from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 
 MEASURES = ("centred_cosine", "mrr", "hits_at_10")

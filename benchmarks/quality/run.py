@@ -35,8 +35,8 @@ from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import choose
 from vecfill.trust.choose.folds import Fold, hidden_folds
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import hide_and_impute
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.signals import signals
 
 CLASSIC = "auto, classic"

@@ -28,7 +28,7 @@ from vecfill.trust.choose.choice import Choice
 from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.fusion import SourceReports
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.explanation import Explanation, explain
+from vecfill.trust.explain import Explanation, explained, place_of
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Proof, Suspicion
 from vecfill.trust.prove.sanity import Sanity
@@ -161,7 +161,8 @@ class Result:
     def explain(self, word: str, n: int = 10) -> Explanation:
         """Return the `n` known entities that contribute most to an imputed one."""
         unknown, known = self.alignment.unknown, self.alignment.known
-        return explain(self.model, word, unknown, known, n=n, columns=self.domain.columns)
+        place = place_of(word, unknown, known)
+        return explained(self.model, word, place, known, n=n, columns=self.domain.columns)
 
     def contributions(self, places: Iterable[int]) -> np.ndarray:
         """Return shares of all known entities (across) in some unknown ones (down).

@@ -16,7 +16,7 @@ from vecfill.model.predictors import KernelRidge, LatentSemantic, Mean, Nearest
 from vecfill.model.space import Space
 from vecfill.model.stack import Attention, Stack
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose.stacking import stack_weights, stacked
+from vecfill.trust.choose.trials import stack_weights, stacked
 from vecfill.trust.prove.signals import SIGNALS, signals
 
 MEMBERS = (LatentSemantic(min_degree=5), KernelRidge(width=0.7, ridge=0.1), Nearest())

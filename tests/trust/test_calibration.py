@@ -12,11 +12,11 @@ from vecfill.inputs.rarity import VocabularyMeans, in_counts
 from vecfill.model.offset import Curve
 from vecfill.trust.choose.folds import dealt_out
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.prove.confidence import excess_of, learn_confidence
 from vecfill.trust.prove.hidden import Hidden, Region, _carried
-from vecfill.trust.prove.proof import _kinds, _seen
+from vecfill.trust.prove.learning import excess_of, learn_confidence
+from vecfill.trust.prove.proof import signals_of_unknown
 from vecfill.trust.prove.signals import SIGNALS
-from vecfill.trust.prove.strata import kinds_by_count
+from vecfill.trust.prove.strata import kinds_by_count, kinds_of_rows
 
 
 def hidden_block(n_rows: int = 200) -> Hidden:
@@ -153,11 +153,12 @@ def test_a_kept_model_is_as_sure_as_the_result_it_came_from():
     assert result.confidence.proof == "rarest"
     teachers = result.proof.teachers
     unknown = ~result.alignment.is_known
-    kinds = [each[unknown] for each in _kinds(result.model, result.alignment, teachers.rare.told)]
+    rows = teachers.rare.told.rows
+    kinds = [each[unknown] for each in kinds_of_rows(result.model, result.alignment, rows)]
     is_rare = np.ones(int(unknown.sum()), np.bool_)
-    again = teachers.confidence(_seen(result.model), kinds, is_rare)
+    again = teachers.confidence(signals_of_unknown(result.model), kinds, is_rare)
     np.testing.assert_array_equal(again.values, result.confidence.values)
     # The excess was measured once, on all unknown rows together, and not on those asked for now.
     first = [each[:1] for each in kinds]
-    alone = teachers.confidence(_seen(result.model)[:1], first, is_rare[:1])
+    alone = teachers.confidence(signals_of_unknown(result.model)[:1], first, is_rare[:1])
     assert alone.values[0] == result.confidence.values[0]

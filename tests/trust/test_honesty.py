@@ -12,8 +12,8 @@ from vecfill.trust.choose.choice import choose, honest_scores
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.compare.evaluation import evaluate_rows
-from vecfill.trust.prove.confidence import _cross_fitted, learn_confidence
 from vecfill.trust.prove.hidden import Hidden, hide_and_impute
+from vecfill.trust.prove.learning import _cross_fitted, learn_confidence
 
 
 def scores_of(values):

@@ -167,7 +167,7 @@ def explain(
     """
     from vecfill.inputs.alignment import align
     from vecfill.run import fuses_sources, impute_aligned
-    from vecfill.trust.explanation import place_of
+    from vecfill.trust.explain import place_of
 
     fuses = fuses_sources(ask)
     with console.Progress() as progress:

@@ -18,8 +18,8 @@ from vecfill.distributed.tasks import Runner, Task
 from vecfill.distributed.trend import Trend
 from vecfill.method.scaling import in_range_of
 from vecfill.model.predictors import LatentSemantic
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import Hidden
+from vecfill.trust.prove.learning import learn_confidence
 
 
 @dataclass(frozen=True)

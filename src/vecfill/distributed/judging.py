@@ -26,8 +26,8 @@ from vecfill.trust.choose.choice import Choice, honest_scores, permutation_p_val
 from vecfill.trust.choose.folds import dealt_out
 from vecfill.trust.choose.scores import score_rows
 from vecfill.trust.choose.trials import pool_of, standing
-from vecfill.trust.prove.confidence import ENOUGH_HIDDEN, FEWEST_HIDDEN
 from vecfill.trust.prove.hidden import Hidden
+from vecfill.trust.prove.learning import ENOUGH_HIDDEN, FEWEST_HIDDEN
 from vecfill.trust.prove.signals import Seen, signals_of
 
 HIDDEN_SHARE = 5

@@ -32,8 +32,8 @@ from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.requests import Method
 from vecfill.trust.choose.choice import Choice
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import Hidden
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.wording import count
 
 AUTO_PREPARATIONS = ("as_given", "standardized", "unit_rows")

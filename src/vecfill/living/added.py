@@ -11,7 +11,7 @@ import numpy as np
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
-from vecfill.trust.explanation import Explanation
+from vecfill.trust.explain import Explanation
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.wording import count
 

@@ -37,7 +37,8 @@ from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.hidden import Cosines, Hidden
-from vecfill.trust.prove.proof import Suspicion, Teacher, Teachers
+from vecfill.trust.prove.learning import Teacher, Teachers
+from vecfill.trust.prove.proof import Suspicion
 from vecfill.trust.prove.strata import Stratum
 
 KIND = "vecfill model"

@@ -15,7 +15,8 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.stretch import Stretch
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.proof import Suspicion, Teachers
+from vecfill.trust.prove.learning import Teachers
+from vecfill.trust.prove.proof import Suspicion
 from vecfill.trust.prove.strata import Stratum
 
 

@@ -25,7 +25,7 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New
-from vecfill.trust.explanation import Explanation, composed_of, explained
+from vecfill.trust.explain import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.signals import SPREAD_TOL, signals
@@ -254,7 +254,7 @@ class LivingModel(KeptModel):
                 prediction,
                 wanted,
                 names=self._kept.signals,
-                mixed=mixed[:, : self._n_carried],
+                carried=mixed[:, : self._n_carried],
                 centre=self._centre,
             )
             confidence = teachers.of_names(seen, new.names)

@@ -4,8 +4,7 @@
 learns from hidden rows how far to trust each imputed one; `compare` shows what else one could have
 done. For readers:
 
-- `explanation`: An imputed row -> the known rows it is made of, in words.
-- `drivers`: Which columns of the table the linear trend of an imputed row comes from.
+- `explain`: An imputed row -> the known rows it is made of, in words.
 - `notes`: What a user should know about an imputation, in sentences; and why there is none.
 - `tables`: Known and imputed entities with their confidence -> tables: Arrow, pandas, a notebook.
 - `lengths`: Lengths of imputed vectors, brought to the distribution of the known ones.

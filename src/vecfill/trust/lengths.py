@@ -21,6 +21,7 @@ def norm_factors(imputed: np.ndarray, known: np.ndarray) -> np.ndarray:
     """
     imputed, known = scaled_together(imputed, known)
     lengths = row_lengths(imputed)
+    # Half a step in: the shortest of few rows should not get the very shortest length there is.
     rank = (np.argsort(np.argsort(lengths, kind="stable"), kind="stable") + 0.5) / lengths.size
     return _factors(lengths, rank, known)
 
@@ -35,11 +36,11 @@ def norm_factors_of_new(new: np.ndarray, imputed: np.ndarray, known: np.ndarray)
     array([2.67])
     """
     new, imputed, known = scaled_together(new, imputed, known)
-    lengths, others = row_lengths(new), np.sort(row_lengths(imputed))
-    rank = (np.searchsorted(others, lengths) / max(1, others.size)).clip(0.0, 1.0)
+    lengths, imputed_lengths = row_lengths(new), np.sort(row_lengths(imputed))
+    rank = (np.searchsorted(imputed_lengths, lengths) / max(1, imputed_lengths.size)).clip(0.0, 1.0)
     return _factors(lengths, rank, known)
 
 
 def _factors(lengths: np.ndarray, rank: np.ndarray, known: np.ndarray) -> np.ndarray:
-    wanted = np.quantile(row_lengths(known), rank)
-    return np.divide(wanted, lengths, out=np.ones(lengths.size), where=lengths > 0)
+    target_lengths = np.quantile(row_lengths(known), rank)
+    return np.divide(target_lengths, lengths, out=np.ones(lengths.size), where=lengths > 0)

@@ -15,32 +15,34 @@ from vecfill.wording import count, percent
 
 def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
     """Return what to know about rarity, about dropped sources, and about what is not proved."""
-    said = []
+    notes = []
     if decision.rule is not None:
+        # An offset raises every cosine, also that of the offset alone. Told without it, the gain
+        # would look like knowledge about single entities.
         before, after, alone = (
             decision.on_block[name] for name in ("none", "offset", "offset_alone")
         )
-        moved = _moved(before["centred_cosine"], after["centred_cosine"])
-        said.append(
+        change = _change(before["centred_cosine"], after["centred_cosine"])
+        notes.append(
             "The offset of rare entities was taken into account: on the rarest known entities, "
-            f"hidden, the centred cosine {moved}. The offset alone, the same vector for all, has "
+            f"hidden, the centred cosine {change}. The offset alone, the same vector for all, has "
             f"{alone['centred_cosine']:.2f}, so ranks show better whether entities are told apart: "
             f"{percent(before['hits_at_10'])} were found among the ten nearest without the offset, "
             f"{percent(after['hits_at_10'])} with it."
         )
     if decision.choice is not None:
-        dropped = [each for each in decision.choice.sources if not each.is_kept]
-        said += [f"Source {each.name!r} was dropped: {each.why}." for each in dropped]
-    said += [f"{each}." for each in proof.strata if each.n_unknown and not each.is_proved]
-    return tuple(said)
+        dropped = [report for report in decision.choice.sources if not report.is_kept]
+        notes += [f"Source {report.name!r} was dropped: {report.why}." for report in dropped]
+    unproved = [kind for kind in proof.strata if kind.n_unknown and not kind.is_proved]
+    return (*notes, *(f"{kind}." for kind in unproved))
 
 
-def _moved(before: float, after: float) -> str:
+def _change(before: float, after: float) -> str:
     """Return how a score changed, as far as two decimals show it.
 
     Examples
     --------
-    >>> _moved(0.31, 0.44), _moved(0.441, 0.4449)
+    >>> _change(0.31, 0.44), _change(0.441, 0.4449)
     ('rose from 0.31 to 0.44', 'stayed at 0.44')
     """
     first, last = f"{before:.2f}", f"{after:.2f}"
@@ -49,21 +51,23 @@ def _moved(before: float, after: float) -> str:
     return f"{'rose' if after > before else 'fell'} from {first} to {last}"
 
 
-def degree_notes(asked: Predictor, space: Space) -> tuple[str, ...]:
+def degree_notes(predictor: Predictor, space: Space) -> tuple[str, ...]:
     """Say so if there are too few rows for the least degree asked for."""
-    wanted = getattr(asked, "min_degree", 1)
-    degree = space.degree(wanted)
-    if degree == wanted:
+    min_degree = getattr(predictor, "min_degree", 1)
+    degree = space.degree(min_degree)
+    if degree == min_degree:
         return ()
-    return (f"There are only {space.n_rows} entities, so min_degree is {degree} and not {wanted}.",)
+    return (
+        f"There are only {space.n_rows} entities, so min_degree is {degree} and not {min_degree}.",
+    )
 
 
 def undescribed_notes(is_described: np.ndarray) -> tuple[str, ...]:
     """Say so if only sources that were dropped describe some entities."""
     if is_described.all():
         return ()
-    who = count(int((~is_described).sum()), "entity is", "entities are")
-    return (f"{who} described only by sources that were dropped; left out.",)
+    entities = count(int((~is_described).sum()), "entity is", "entities are")
+    return (f"{entities} described only by sources that were dropped; left out.",)
 
 
 def sanity_notes(sanity: Sanity | None) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ def arrow_table(known: Embedding, imputed: Embedding, confidence: Confidence | N
     vectors = np.vstack([known.vectors, imputed.vectors])
 
     def column(name: str) -> Any:
-        own = [None] * len(imputed) if confidence is None else getattr(confidence, name).tolist()
-        return pa.array([None] * len(known) + own, pa.float64())
+        values = [None] * len(imputed) if confidence is None else getattr(confidence, name).tolist()
+        return pa.array([None] * len(known) + values, pa.float64())
 
     columns = {
         "entity": pa.array(
@@ -56,18 +56,18 @@ def pandas_frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas().set_index("entity")
 
 
-def html_rows(known: Embedding, imputed: Embedding, found: Confidence | None, n: int) -> str:
+def html_rows(known: Embedding, imputed: Embedding, confidence: Confidence | None, n: int) -> str:
     """Return a table of the imputed entities of highest confidence and what is near them."""
     order = range(len(imputed))
-    if found is not None:
-        order = np.argsort(-found.values, kind="stable")
+    if confidence is not None:
+        order = np.argsort(-confidence.values, kind="stable")
     rows = []
     for row in list(order)[:n]:
         word = imputed.words[row]
         near = known.most_similar(imputed[word], n=3)
-        sure = [] if found is None else [f"{found.values[row]:.2f}"]
-        bound = [] if found is None else [f"{found.lower_bound[row]:.2f}"]
+        sure = [] if confidence is None else [f"{confidence.values[row]:.2f}"]
+        bound = [] if confidence is None else [f"{confidence.lower_bound[row]:.2f}"]
         names = ", ".join(printable(name)[:30] for name, _ in near)
         rows.append([printable(word)[:40], *sure, *bound, names])
-    trust = ["confidence", "at least"] if found is not None else []
+    trust = ["confidence", "at least"] if confidence is not None else []
     return html_table(["entity", *trust, "nearest known"], rows)

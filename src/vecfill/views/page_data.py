@@ -19,7 +19,7 @@ from vecfill.method.scaling import well_scaled
 from vecfill.model.directions import unit
 from vecfill.result import Result
 from vecfill.trust.compare.evaluation import Evaluation
-from vecfill.trust.drivers import trend_drivers
+from vecfill.trust.explain import trend_drivers
 from vecfill.views.columns import MOST_COLUMNS, ShownColumn, places_on_earth, shown_columns
 from vecfill.views.made import how_made
 from vecfill.views.map_data import Coordinates, map_data

@@ -12,9 +12,10 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
 from vecfill.trust.choose import trials
-from vecfill.trust.choose.candidates import second_round
-from vecfill.trust.choose.choice import FewerDims, choose, permutation_p_value
+from vecfill.trust.choose.candidates import raced, second_round
+from vecfill.trust.choose.choice import Choice, FewerDims, choose, permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.choose.scores import RowScores
 
 
 def made(n_rows: int = 150, *, noise: float = 0.1, seed: int = 0):
@@ -304,3 +305,39 @@ def test_large_spaces_keep_only_what_the_race_has_left(monkeypatch):
     used = {each.preparation for each in found.tried if isinstance(each, LatentSemantic)}
     kept = {key[1] for key in space._kept if isinstance(key, tuple) and key[0] == "rows"}
     assert kept - {"as_given"} == used - {"as_given"}
+
+
+def test_no_fold_is_hidden_once_exactly_enough_rows_have_been():
+    folds = list(hidden_folds(np.ones(40, bool), n_folds=4, seed=0, enough=20))
+    assert [fold.hidden.size for fold in folds] == [10, 10]
+
+
+def test_vectors_that_point_away_from_the_truth_are_no_signal_however_unlikely():
+    away = RowScores(*[np.full(50, -0.5)] * 8)
+    near = RowScores(*[np.full(50, 0.5)] * 8)
+    assert not Choice(PAPER, (PAPER,), ({},), away, p_value=1e-9).has_signal
+    assert Choice(PAPER, (PAPER,), ({},), near, p_value=1e-9).has_signal
+
+
+def test_vectors_are_compared_where_they_differ_and_not_where_their_mean_lies(monkeypatch):
+    monkeypatch.setattr(choice_module, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(choice_module, "LEAST_DIMS", 1)
+    embedding = np.zeros((40, 3))
+    embedding[:, 0] = 100.0
+    embedding[:, 1] = np.random.default_rng(0).normal(size=40)
+    fewer = FewerDims.of(embedding, np.ones(40, bool))
+    step = np.array([[0.0, 1.0, 0.0]])
+    assert abs(fewer.along(step)[0, 0]) == pytest.approx(1.0)
+
+
+def test_the_goal_decides_the_race_as_well(monkeypatch):
+    goals = []
+
+    def recorded(space, known_rows, entrants, *, goal):
+        goals.append(goal)
+        return raced(space, known_rows, entrants, goal=goal)
+
+    monkeypatch.setattr(choice_module, "raced", recorded)
+    domain, embedding, is_known = made(60)
+    choose(Space(domain), embedding, is_known, goal="rank")
+    assert goals == ["rank"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,19 +14,23 @@ from vecfill.model.fitted import fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, curve_of_known
 from vecfill.model.predictors import PAPER
+from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
+from vecfill.trust.choose import decision as decision_module
 from vecfill.trust.choose.decision import (
     RARE,
     decide,
     hidden_offsets,
+    is_clearly_better,
     least_within_noise,
-    odds_of_rare,
     rules_for,
 )
 from vecfill.trust.choose.folds import rarest_block
+from vecfill.trust.choose.fusion import weighed
+from vecfill.trust.choose.rareness import odds_of_rare
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import Region, hide_and_impute
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.strata import kind_of_name
 
 
@@ -505,3 +510,37 @@ def test_bounds_hold_for_both_proofs_while_it_is_open_whether_unknown_rows_are_r
     assert (unsure.confidence.lower_bound <= sure.confidence.lower_bound).all()
     assert (unsure.confidence.lower_bound < sure.confidence.lower_bound).any()
     assert (unsure.confidence.values == sure.confidence.values).all()
+
+
+def test_an_offset_that_gains_cosine_and_loses_ranks_is_not_taken():
+    rng = np.random.default_rng(0)
+
+    def scores(cosine, rank):
+        noise = 0.01 * rng.normal(size=(2, 100))
+        return RowScores(cosine + noise[0], rank + noise[1], *[np.zeros(100)] * 6)
+
+    plain = scores(0.3, 0.3)
+    assert is_clearly_better(scores(0.5, 0.3), plain)
+    assert not is_clearly_better(scores(0.5, 0.2), plain)
+
+
+def test_sources_are_weighed_on_rare_rows_where_the_unknown_ones_are_rare(monkeypatch):
+    domain, embedding, is_known, rarity, _ = drifting(200, 140)
+    every = np.arange(200)
+    halves = {"left": domain[:, :5], "right": domain[:, 5:]}
+    space = SourcesSpace([[Member(name, Space(rows), every, 200)] for name, rows in halves.items()])
+    folds_weighed = []
+
+    def recorded(space, reports, vectors, is_known, folds, *rest):
+        folds_weighed.append([fold.hidden for fold in folds])
+        choice = weighed(space, reports, vectors, is_known, folds, *rest)
+        return replace(choice, p_value=0.25)
+
+    monkeypatch.setattr(decision_module, "weighed", recorded)
+    decision = decide(space, embedding, is_known, rarity=rarity, offset="off", candidates="classic")
+    assert decision.proof == "rarest"
+    (folds,) = folds_weighed
+    block = rarest_block(is_known, rarity.values, share=1 / 3)
+    np.testing.assert_array_equal(folds, [block.hidden])
+    assert decision.choice.p_value == 0.25
+    assert decision.predictor == decision.choice.predictor

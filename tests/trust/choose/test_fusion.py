@@ -11,12 +11,14 @@ import pytest
 import vecfill as vf
 from vecfill.inputs.sources import are_sources
 from vecfill.model.known import KnownRows
+from vecfill.model.predictors import PAPER
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.fusion import _kept, choose_sources, weighed
+from vecfill.trust.choose.fusion import _helpful, choose_sources, weighed
+from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.choose.unseen import OutOfFold, importance_like, out_of_fold
 
 N = 300
@@ -114,7 +116,6 @@ def test_shares_make_the_vector_and_sources_share_it(result):
 def test_shares_reproduce_vectors_where_no_source_has_a_trend():
     rows, parts, embedding = made()
     space = space_of(rows, parts)
-    from vecfill.model.predictors import PAPER
     from vecfill.model.predictors.fused import Fused
 
     patterns = sorted({tuple(row) for row in space.presence.tolist()})
@@ -133,7 +134,6 @@ def test_out_of_fold_predictions_have_not_seen_what_they_predict():
     embedding = rng.normal(size=(N, 200))
     parts = {"left": rng.normal(size=(N, 3))}
     space = SourcesSpace([[Member("left", Space(parts["left"]), np.arange(N), N)]])
-    from vecfill.model.predictors import PAPER
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
@@ -146,7 +146,6 @@ def test_out_of_fold_predictions_have_not_seen_what_they_predict():
 def test_weights_of_a_hidden_row_are_learnt_without_its_group():
     rows, parts, embedding = made()
     space = space_of(rows, parts)
-    from vecfill.model.predictors import PAPER
 
     is_known = np.ones(N, bool)
     folds = list(hidden_folds(is_known, n_folds=5, seed=0))
@@ -450,6 +449,41 @@ def test_a_source_of_noise_is_mostly_dropped_and_one_that_helps_always_stays():
         for share in n_kept:
             predicted = [truth + error, share * truth + noise]
             unseen = seen_by(predicted, truth, is_guess=[False, False])
-            n_kept[share] += 1 in _kept(unseen, [0, 1], np.ones((5, 2), bool), "balanced")
+            n_kept[share] += 1 in _helpful(unseen, [0, 1], np.ones((5, 2), bool), "balanced")
     assert n_kept[0.0] < 10
     assert n_kept[0.9] == 20
+
+
+def test_what_all_hidden_rows_share_decides_nothing_about_weights():
+    rows, parts, embedding = made()
+    space, is_known = space_of(rows, parts), np.ones(N, bool)
+    folds = list(hidden_folds(is_known, n_folds=5, seed=0))
+    # Every prediction from one fold is moved by the mean of the others: that must not be left in.
+    drifting = embedding + np.outer(np.linspace(0, 9, N), np.ones(16))
+    unseen = out_of_fold(space, [PAPER, PAPER, None], drifting, is_known, folds, FewerDims(None))
+    for number in range(3):
+        is_present = unseen.is_present[:, number]
+        np.testing.assert_allclose(
+            unseen.predicted[number, is_present].sum(axis=0), np.zeros(16), atol=1e-8
+        )
+
+
+def test_a_source_without_which_rows_come_back_a_little_worse_is_kept():
+    class Unseen:
+        """Hidden rows that both sources together predict best."""
+
+        is_guess = np.zeros(2, bool)
+
+        def __init__(self, loss):
+            self.loss = loss
+
+        def can_be_judged(self, place):
+            return True
+
+        def like_unknown(self, sources):
+            level = 0.5 if len(sources) == 2 else 0.5 - self.loss
+            return RowScores(*[np.full(10, level)] * 8)
+
+    everywhere = np.ones((5, 2), bool)
+    assert _helpful(Unseen(0.01), [0, 1], everywhere, "balanced") == [0, 1]
+    assert _helpful(Unseen(0.0), [0, 1], everywhere, "balanced") == [1]

@@ -7,10 +7,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests.trust.choose.test_choice import made
+from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import RIVALS
 from vecfill.model.predictors.sparsemax import sparsemax_rows
 from vecfill.model.space import Space
+from vecfill.trust.choose.decision import decide
+from vecfill.trust.compare import evaluation as evaluation_module
 from vecfill.trust.compare import rivals as tuned_rivals
 from vecfill.trust.compare.evaluation import evaluate_rows
 
@@ -78,3 +81,29 @@ def test_rivals_take_sparse_domains_and_give_the_same(name):
 def test_sparsemax_is_the_nearest_point_of_the_simplex():
     scores = np.array([[0.5, 0.2, -3.0], [9.0, 0.0, 0.0]])
     np.testing.assert_allclose(sparsemax_rows(scores), [[0.65, 0.35, 0.0], [1.0, 0.0, 0.0]])
+
+
+def test_in_each_fold_auto_is_told_all_options_and_no_rarity_of_hidden_rows(monkeypatch):
+    domain, embedding, is_known = made(100)
+    rarity = Rarity(np.where(is_known, np.arange(100.0), np.nan), "order")
+    words, seen = np.random.default_rng(1).normal(size=(30, 12)), []
+
+    def recorded(space, vectors, mask, *, rarity, **options):
+        seen.append((mask.copy(), rarity.values.copy(), options))
+        return decide(space, vectors, mask, rarity=rarity, **options)
+
+    monkeypatch.setattr(evaluation_module, "decide", recorded)
+    evaluate_rows(
+        Space(domain), embedding, is_known, hide="rarest", rarity=rarity, words=words,
+        goal="rank", candidates="classic", seed=4,
+    )  # fmt: skip
+    *in_folds, (mask_at_the_end, _, _) = seen
+    assert (mask_at_the_end == is_known).all()
+    assert len(in_folds) == 2
+    for mask, values, options in in_folds:
+        # A hidden row is an unknown one there, and those have no rarity.
+        np.testing.assert_array_equal(np.isfinite(values), mask)
+        assert options["words"] is words
+        assert {name: options[name] for name in ("goal", "candidates", "seed")} == {
+            "goal": "rank", "candidates": "classic", "seed": 5,
+        }  # fmt: skip

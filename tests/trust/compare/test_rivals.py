@@ -13,9 +13,9 @@ from vecfill.model.predictors import RIVALS as PLAIN
 from vecfill.model.predictors import LinearRidge, Mean, Nearest, Sparsemax
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose import race as race_module
+from vecfill.trust.choose import candidates as candidates_module
+from vecfill.trust.choose.candidates import kernel_ridges, raced
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.race import kernel_ridges, raced
 from vecfill.trust.choose.scores import score_rows
 from vecfill.trust.compare import rivals as rivals_module
 from vecfill.trust.compare.evaluation import evaluate_rows
@@ -41,7 +41,8 @@ def test_a_rival_is_tuned_without_the_hidden_rows(name):
     for each in (vectors, other):
         space, given = Space(domain), KnownRows(each, fold.is_seen)
         predictor = RIVALS[name].tuned(space, given, seed=3)
-        found.append((predictor, RIVALS[name].predict(space, given, fold.places, predictor)))
+        vectors = predictor.predict(space, given, Unknown(fold.places)).vectors
+        found.append((predictor, vectors))
     assert found[0][0] == found[1][0]
     assert found[0][1].tobytes() == found[1][1].tobytes()
 
@@ -145,7 +146,7 @@ def test_the_race_is_won_by_what_leave_one_out_prefers(monkeypatch):
     order = raced(space, given, kernel_ridges(space))
     assert len(order) == len(set(order)) == 12
     assert order[0].preparation.startswith("rank_normal")
-    monkeypatch.setattr(race_module, "MOST_RACED", 50)
+    monkeypatch.setattr(candidates_module, "MOST_RACED", 50)
     assert raced(space, given, kernel_ridges(space))[0].preparation.startswith("rank_normal")
 
 
@@ -168,3 +169,17 @@ def test_the_candidates_asked_for_reach_the_choice():
     assert isinstance(report.chosen, LatentSemantic)
     with pytest.raises(vf.InputError, match="candidates='new' is not known"):
         vf.evaluate(places, known, candidates="new")
+
+
+def test_rivals_are_tuned_on_every_row_of_a_small_set():
+    n_hidden = []
+
+    class Watched(Nearest):
+        def predict(self, space, given, wanted, **options):
+            n_hidden.append(wanted.places.size)
+            return super().predict(space, given, wanted, **options)
+
+    domain, embedding = skewed(100)
+    given = KnownRows(embedding, np.ones(100, bool))
+    by_hidden_rows(Watched(), ("as_given",))(Space(domain), given, "balanced", 0)
+    assert n_hidden == [20] * 5

@@ -9,8 +9,9 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space, WeightsKey
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.prove.confidence import _margin, learn_confidence, suspicious_rows
 from vecfill.trust.prove.hidden import hide_and_impute
+from vecfill.trust.prove.learning import _margin, learn_confidence
+from vecfill.trust.prove.proof import suspicious_rows
 from vecfill.trust.prove.signals import signals
 
 

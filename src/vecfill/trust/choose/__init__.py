@@ -2,13 +2,12 @@
 
 - `folds`: Known rows hidden fold by fold: what a method may see, and what it is asked for.
 - `scores`: How near imputed vectors come to the truth, row by row.
-- `candidates`: The predictors that `auto` compares, in two rounds.
-- `race`: Which predictors are worth hiding rows for: a cheap race before the folds.
-- `trials`: Hidden rows predicted by many predictors, and how those stand.
-- `stacking`: A stack of the predictors tried, its weights learnt on hidden rows.
+- `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
+- `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
 - `choice`: The best predictor for the user's own data, chosen on known rows that are hidden and
   imputed.
 - `unseen`: Hidden known rows as every source predicts them, and what weights of sources they teach.
 - `fusion`: Which sources help, and how much: learnt on known rows that each source predicts unseen.
+- `rareness`: Whether the unknown rows are rarer than the known ones.
 - `decision`: How to impute, decided on hidden known rows that are like the unknown ones.
 """

@@ -1,22 +1,34 @@
-"""The predictors that `auto` compares, in two rounds.
+"""The predictors that `auto` compares: who enters the folds, and in which rounds.
 
-First some preparations of the domain with one graph and every trend; then, for the best of these,
-the other graphs and weights. Which preparations are worth it, and which kernel ridge regressions,
-is found out by a race (`vecfill.trust.choose.race`). The classic candidates are those before there
-were kernels: four preparations, without a race.
+First a cheap race: kernel ridge regression has leave-one-out predictions in closed form, so every
+preparation and kernel can be judged on a sample of the known rows for less than what hiding rows
+once would cost. Then two rounds in the folds: the best preparations with one graph and every trend,
+and for the best of these the other graphs and weights. The classic candidates are those before
+there were kernels: four preparations, without a race.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, product
 
-from vecfill.model.predictors import LatentSemantic
+import numpy as np
+
+from vecfill.machine.blas import one_blas_thread
+from vecfill.method.engine import parallel_map
+from vecfill.model.kernels import BY_DISTANCE, Kernel, is_binary
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import KernelRidge, LatentSemantic
+from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
+from vecfill.trust.choose.scores import Judge, total_score
 
+# From decision 27: in 14 folds the best preparation was first or second in the race.
 N_PREPARATIONS = 2
 """Preparations that enter the folds after the race."""
 
+# From decision 15.
 N_KERNELS = 2
 """Kernel ridge regressions that enter the folds after the race."""
 
@@ -24,6 +36,7 @@ MOST_FOR_KERNELS = 20_000
 """Known rows above which kernels only race: their fits would cost more than all the rest, and large
 sets have shown no gain."""
 
+# Those of decision 5, kept so that old comparisons can be run again.
 CLASSIC_PREPARATIONS = (
     "as_given",
     "standardized",
@@ -31,11 +44,154 @@ CLASSIC_PREPARATIONS = (
     "unit_rows_without_first_component",
 )
 
+# A guess: none, little and much of it; others were not tried.
 RIDGES = (0.0, 0.1, 0.3)
+
+# The middle one, so that the second round can go either way.
 FIRST_RIDGE = 0.1
 
 RESIDUAL_SHARES = (0.3, 0.6, 1.0)
 """Shares of the propagated residual that are added to a trend."""
+
+# From decision 15.
+MOST_RACED = 400
+"""Known rows in the race."""
+
+# From decision 32.
+ALIKE = 0.999
+"""Correlation of distances from which on two preparations count as one. Columns of equal spread,
+standardized or not, reach 0.9995; on real sets with other columns the largest was 0.993."""
+
+# From decision 27: only the first four look over all widths.
+N_FINALISTS = 4
+"""Predictors whose width is looked over after all have run with a middle one."""
+
+
+def kernel_ridges(space: Space) -> list[KernelRidge]:
+    """Return kernel ridge regression under every preparation and kernel that a space admits.
+
+    Examples
+    --------
+    >>> print(*kernel_ridges(Space(np.ones((2, 2)), is_distances=True)), sep="; ")
+    as_given, rbf kernel ridge; as_given, laplacian kernel ridge
+    """
+    entrants = [
+        KernelRidge(preparation, kernel)
+        for preparation in space.preparations
+        for kernel in BY_DISTANCE
+    ]
+    return [*entrants, KernelRidge(kernel="tanimoto")] if is_binary(space) else entrants
+
+
+@one_blas_thread()
+def raced(
+    space: Space, known_rows: KnownRows, entrants: Sequence[KernelRidge], *, goal: str = "balanced"
+) -> list[KernelRidge]:
+    """Return predictors in the order of their leave-one-out scores, the best first.
+
+    Each has the width with which it ran; the strength is left to be tuned where it is fitted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.exp(3 * rng.normal(size=(80, 4)))
+    >>> given = KnownRows(np.log(rows), np.ones(80, bool))
+    >>> raced(Space(rows), given, kernel_ridges(Space(rows)))[0].preparation
+    'rank_normal'
+    """
+    sample = _sampled(known_rows)
+    known = sample.known.astype(np.float64)
+    judge = Judge(known, known.mean(axis=0))
+    # What entrants of one preparation share is kept apart from that of others: those run beside it.
+    samples = {entrant.preparation: replace(sample, _kept={}) for entrant in entrants}
+
+    def left_out(lane: Sequence[KernelRidge]) -> list[np.ndarray]:
+        return [entrant.left_out(space, samples[entrant.preparation]) for entrant in lane]
+
+    def ordered(runners: Sequence[KernelRidge]) -> list[KernelRidge]:
+        lanes = _lanes(runners)
+        steps_by_lane = parallel_map(left_out, lanes, n_jobs=space.n_threads)
+        vectors = dict(zip(chain(*lanes), chain(*steps_by_lane), strict=True))
+        every = np.arange(len(known))
+        scores = parallel_map(
+            lambda entrant: judge.scored(judge.centre + vectors[entrant], every),
+            runners,
+            n_jobs=space.n_threads,
+        )
+        # Stable: of equals, the plainer preparation comes first in the list and stays ahead.
+        order = np.argsort(-total_score(scores, goal), kind="stable")
+        return [runners[place] for place in order]
+
+    heats = ordered([_of_one_width(entrant) for entrant in entrants])
+    # Widths are looked over only for those that come in first.
+    finalists = [replace(entrant, width=None) for entrant in heats[:N_FINALISTS]]
+    finals = ordered(finalists)
+    widths = [entrant.tuned(space, samples[entrant.preparation]).width for entrant in finals]
+    finishers = [
+        replace(entrant, width=width) for entrant, width in zip(finals, widths, strict=True)
+    ]
+    return [*finishers, *heats[N_FINALISTS:]]
+
+
+@one_blas_thread()
+def are_alike(
+    space: Space, known_rows: KnownRows, preparation: str, other_preparation: str
+) -> bool:
+    """Tell whether rows are as far apart under one preparation as under another, but for the scale.
+
+    Then nothing that is made of distances can tell the two apart. It is so where columns have been
+    standardized, or rows been given unit length, before they were handed over.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(80, 4))
+    >>> rows, given = rows / rows.std(axis=0), KnownRows(rows, np.ones(80, bool))
+    >>> spaces = Space(9 * rows), Space(rows * [1, 1, 2, 3])
+    >>> [are_alike(space, given, "as_given", "standardized") for space in spaces]
+    [True, False]
+    """
+    sample = np.flatnonzero(_sampled(known_rows).is_known)
+    pairs = np.triu_indices(sample.size, 1)
+    distances = [
+        np.sqrt(Kernel(space, name, "rbf").squared_distances(sample, sample)[pairs])
+        for name in (preparation, other_preparation)
+    ]
+    spreads = [float(lengths.std()) for lengths in distances]
+    # Rows that are all equally far apart have no correlation; two such preparations are alike.
+    if min(spreads) == 0.0:
+        return spreads[0] == spreads[1]
+    return bool(np.corrcoef(np.array(distances))[0, 1] > ALIKE)
+
+
+def _lanes(entrants: Sequence[KernelRidge]) -> list[list[KernelRidge]]:
+    """Return entrants that share much as lists, those of prepared ranks first: they take longest.
+
+    Examples
+    --------
+    >>> some = [KernelRidge(), KernelRidge("rank_normal"), KernelRidge("rank_normal_unit_rows")]
+    >>> [len(lane) for lane in _lanes(some)]
+    [2, 1]
+    """
+    # Side by side, two entrants that share prepared ranks would both compute them.
+    lanes: dict[str, list[KernelRidge]] = {"rank_normal": []}
+    for entrant in entrants:
+        lane = entrant.preparation.removesuffix("_unit_rows")
+        lanes.setdefault(lane, []).append(entrant)
+    return [lane for lane in lanes.values() if lane]
+
+
+def _of_one_width(entrant: KernelRidge) -> KernelRidge:
+    """Return the predictor with the middle width, if its kernel has one."""
+    return replace(entrant, width=WIDTHS[1]) if entrant.kernel in BY_DISTANCE else entrant
+
+
+def _sampled(known_rows: KnownRows) -> KnownRows:
+    """Return the known rows, or so many of them that decompositions take hundredths of a second."""
+    known = np.flatnonzero(known_rows.is_known)
+    is_raced = np.zeros(known_rows.is_known.size, np.bool_)
+    # Not the seed of the folds: another seed must hide other rows, not start another race.
+    is_raced[np.random.default_rng(0).permutation(known)[:MOST_RACED]] = True
+    return KnownRows(known_rows.embedding, is_raced)
 
 
 def first_round(
@@ -66,13 +222,9 @@ def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     >>> [group[0].min_degree for group in second_round(Space(np.eye(30)), LatentSemantic())]
     [8, 8, 20, 20, 20]
     """
-    degrees = _degrees(space)
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, degree, ridge), alone=False)
-        for degree in degrees
-        for ridge in RIDGES
-        if (degree, ridge) != (degrees[0], FIRST_RIDGE)
-    ]
+    settings = list(product(_degrees(space), RIDGES))
+    settings.remove((settings[0][0], FIRST_RIDGE))
+    return _groups(space, best, settings)
 
 
 def other_degrees(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
@@ -84,11 +236,8 @@ def other_degrees(space: Space, best: LatentSemantic) -> list[list[LatentSemanti
     >>> [group[0].min_degree for group in other_degrees(Space(np.eye(30)), LatentSemantic())]
     [20]
     """
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, degree, best.ridge), alone=False)
-        for degree in _degrees(space)
-        if degree != best.min_degree
-    ]
+    degrees = [degree for degree in _degrees(space) if degree != best.min_degree]
+    return _groups(space, best, [(degree, best.ridge) for degree in degrees])
 
 
 def other_ridges(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:
@@ -100,11 +249,8 @@ def other_ridges(space: Space, best: LatentSemantic) -> list[list[LatentSemantic
     >>> [group[0].ridge for group in other_ridges(Space(np.eye(30)), LatentSemantic(ridge=0.1))]
     [0.0, 0.3]
     """
-    return [
-        _with_trends(space, LatentSemantic(best.preparation, best.min_degree, ridge), alone=False)
-        for ridge in RIDGES
-        if ridge != best.ridge
-    ]
+    ridges = [ridge for ridge in RIDGES if ridge != best.ridge]
+    return _groups(space, best, [(best.min_degree, ridge) for ridge in ridges])
 
 
 def n_in_second_round(space: Space, *, is_full: bool) -> int:
@@ -113,12 +259,24 @@ def n_in_second_round(space: Space, *, is_full: bool) -> int:
     return n_degrees * n_ridges - 1 if is_full else n_degrees + n_ridges - 2
 
 
+def _groups(
+    space: Space, best: LatentSemantic, settings: Sequence[tuple[int, float]]
+) -> list[list[LatentSemantic]]:
+    """Return a group for each degree and ridge, under the preparation of the best so far."""
+    # A trend alone depends on neither, and was tried in the first round.
+    return [
+        _with_trends(space, LatentSemantic(best.preparation, degree, ridge), alone=False)
+        for degree, ridge in settings
+    ]
+
+
 def _degrees(space: Space) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(space.degree(each) for each in space.min_degrees))
+    return tuple(dict.fromkeys(space.degree(min_degree) for min_degree in space.min_degrees))
 
 
 def _with_trends(space: Space, plain: LatentSemantic, *, alone: bool) -> list[LatentSemantic]:
     """Return a predictor without and with trends; a trend alone does not depend on the graph."""
+    # A trend is a sum over columns, and a matrix of distances has none.
     if not space.has_vectors:
         return [plain]
     shares = (*RESIDUAL_SHARES, 0.0) if alone else RESIDUAL_SHARES

@@ -25,14 +25,16 @@ from vecfill.trust.choose.candidates import (
     MOST_FOR_KERNELS,
     N_KERNELS,
     N_PREPARATIONS,
+    are_alike,
     first_round,
+    kernel_ridges,
     n_in_second_round,
     other_degrees,
     other_ridges,
+    raced,
     second_round,
 )
-from vecfill.trust.choose.folds import Fold, hidden_folds
-from vecfill.trust.choose.race import are_alike, kernel_ridges, raced
+from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
 from vecfill.wording import count
@@ -43,11 +45,14 @@ if TYPE_CHECKING:
 FEWEST_KNOWN = 10
 """Fewer known rows can neither rank predictors nor show a signal."""
 
+# From decision 5: below it ten folds chose better than five.
 FEW_KNOWN = 1000
+"""Known rows up to which a fifth of them is much to hide."""
 
 FEW_ROWS = 5000
 """Rows up to which ten folds cost little."""
 
+# From decision 34.
 MOST_QUICK = 3000
 """Rows up to which it does not matter what a graph costs."""
 
@@ -57,11 +62,15 @@ MOST_HIDDEN = 2000
 ENOUGH_HIDDEN = 800
 """Hidden rows after which another fold would change no choice."""
 
+# From decision 27, as `LEAST_DIMS` is.
 MOST_ENTRIES = 300_000
 """Embeddings with more entries are compared in fewer dimensions, the leading ones."""
 
 LEAST_DIMS = 64
+"""Dimensions in which embeddings are compared at least."""
 
+# A guess, strict because a user who gets noise is worse off than one who gets an error. It is the
+# rate for one predictor; choosing the best of several raises it.
 CHANCE = 1e-3
 """A signal counts when chance alone would show it this rarely."""
 
@@ -109,14 +118,17 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     (True, True)
     """
     n_rows = len(truth)
+    # Two rows can be paired in two ways only: nothing would be unlikely.
     if n_rows < 3:
         return 1.0
+    # A direction that all predictions share is as near to every truth, and no sign of a signal.
     predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
-    own = float(np.einsum("ij,ij->", predicted, truth))
+    cosine_sum = float(np.einsum("ij,ij->", predicted, truth))
     # The squares of all pairs' cosines sum to this product of two small matrices.
     squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
     spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
-    return float(ndtr(-own / spread)) if spread > 1e-12 else 1.0
+    # Predictions that are all equal are as near under any pairing.
+    return float(ndtr(-cosine_sum / spread)) if spread > 1e-12 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +158,8 @@ class FewerDims:
         known = embedding[is_known].astype(np.float64)
         mean = known.mean(axis=0)
         axes = leading_axes(known - mean, n_kept)
+        # The mean need not lie along these axes. Without an axis of its own, plain cosines and
+        # lengths would be those of other vectors.
         beside = mean - axes @ (axes.T @ mean)
         return cls(np.column_stack([axes, unit(beside[None])[0]]))
 
@@ -169,15 +183,17 @@ def honest_scores(
     goal: str = "balanced",
 ) -> tuple[RowScores, np.ndarray]:
     """Return scores and directions of each row under the predictor that other groups choose."""
-    parts, rows_of, found = [], [], np.empty_like(directions[0])
-    for one in np.unique(group):
-        rows = np.flatnonzero(group == one)
-        best = int(np.argmax(standing(scores, np.flatnonzero(group != one), goal)))
+    parts, rows_of, honest_directions = [], [], np.empty_like(directions[0])
+    for label in np.unique(group):
+        rows = np.flatnonzero(group == label)
+        # The group itself has no vote: whatever is luckiest on its rows would be taken, and be
+        # flattered.
+        best = int(np.argmax(standing(scores, np.flatnonzero(group != label), goal)))
         parts.append(scores[best].rows(rows))
         rows_of.append(rows)
-        found[rows] = directions[best][rows]
+        honest_directions[rows] = directions[best][rows]
     back = np.argsort(np.concatenate(rows_of), kind="stable")
-    return joined(parts).rows(back), found
+    return joined(parts).rows(back), honest_directions
 
 
 def choose(
@@ -221,6 +237,7 @@ def choose(
         )
     n_folds = n_folds_of(n_known, is_known.size)
     folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    # The race needs no such saving: it looks at a sample of the rows.
     fewer = FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
@@ -230,17 +247,17 @@ def choose(
     )
     is_full = candidates == "classic"
     n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
-    tell, done = progress or (lambda _done, _total: None), itertools.count(1)
+    tell, steps_done = progress or (lambda _done, _total: None), itertools.count(1)
 
     def one_more() -> None:
         # The last is told below: later rounds may be left out.
-        if (n_done := next(done)) < n_groups:
+        if (n_done := next(steps_done)) < n_groups:
             tell(n_done, n_groups)
 
     for groups in _rounds(space, trials, *entrants, is_full=is_full):
         trials.run(groups, one_more)
     tell(n_groups, n_groups)
-    group = _groups(folds, n_folds)
+    group = judged_together(folds, n_folds)
     if candidates != "classic":
         trials.add_stacks(group)
     return _judged(trials, group)
@@ -263,20 +280,23 @@ Entrants = tuple[list[str], list[KernelRidge]]
 
 
 def _classic(space: Space) -> Entrants:
-    return [each for each in CLASSIC_PREPARATIONS if each in space.preparations], []
+    return [
+        preparation for preparation in CLASSIC_PREPARATIONS if preparation in space.preparations
+    ], []
 
 
 def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal: str) -> Entrants:
     """Return what is worth hiding rows for, by leave-one-out in closed form."""
-    given = KnownRows(embedding, is_known)
-    order = raced(space, given, kernel_ridges(space), goal=goal)
-    preparations = list(dict.fromkeys(each.preparation for each in order))[:N_PREPARATIONS]
-    kernels = order[:N_KERNELS] if given.n_known <= MOST_FOR_KERNELS else []
+    known_rows = KnownRows(embedding, is_known)
+    order = raced(space, known_rows, kernel_ridges(space), goal=goal)
+    preparations = list(dict.fromkeys(entrant.preparation for entrant in order))[:N_PREPARATIONS]
+    kernels = order[:N_KERNELS] if known_rows.n_known <= MOST_FOR_KERNELS else []
     # Both places are taken by what is one thing under two names, so the better one runs alone.
-    if len(preparations) > 1 and are_alike(space, given, *preparations):
+    if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
-        kernels = list({each.kernel: each for each in reversed(kernels)}.values())[::-1]
-    space.release({*preparations, *(each.preparation for each in kernels)})
+        kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
+    # Rows that were prepared for the race alone would stay in memory through all folds.
+    space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels
 
 
@@ -289,7 +309,7 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Sequence[Predictor]]]:
     """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
-    yield [*([each] for each in kernels), *first_round(space, preparations)]
+    yield [*([kernel] for kernel in kernels), *first_round(space, preparations)]
     if is_full:
         yield second_round(space, trials.best(LatentSemantic))
         return
@@ -301,29 +321,20 @@ def _rounds(
         # graph with more neighbours takes several times as long. It comes last, with the best
         # weights alone.
         ways.reverse()
-    for others in ways:
-        yield others(space, trials.best(LatentSemantic))
-
-
-def _groups(folds: list[Fold], n_folds: int) -> np.ndarray:
-    """Return which hidden rows are judged together."""
-    sizes = [fold.hidden.size for fold in folds]
-    if len(sizes) > 1:
-        return np.repeat(np.arange(len(sizes)), sizes)
-    # One large fold: its rows are dealt out, so that each is judged by the others.
-    return np.arange(sizes[0]) % n_folds
+    for way in ways:
+        yield way(space, trials.best(LatentSemantic))
 
 
 def _judged(trials: Trials, group: np.ndarray) -> Choice:
-    tried = tuple(trials.scores)
-    scores = [trials.scores[each] for each in tried]
-    directions = [trials.directions[each] for each in tried]
-    honest, found = honest_scores(scores, directions, group, trials.goal)
+    predictors = tuple(trials.scores)
+    scores = [trials.scores[predictor] for predictor in predictors]
+    directions = [trials.directions[predictor] for predictor in predictors]
+    honest, honest_directions = honest_scores(scores, directions, group, trials.goal)
     return Choice(
         trials.best(),
-        tried,
+        predictors,
         tuple(score.means() for score in scores),
         honest,
-        permutation_p_value(found, trials.truth()),
+        permutation_p_value(honest_directions, trials.truth()),
         trials.stretch(trials.best()),
     )

@@ -15,27 +15,28 @@ from typing import Any
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
-from vecfill.inputs.describing import NAMES, PARTS
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.stretch import Stretch, stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import Choice, choose
-from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.choose.folds import Fold, rarest_block
 from vecfill.trust.choose.fusion import choose_sources, weighed
+from vecfill.trust.choose.rareness import has_own, odds_of_rare
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 
+# From decision 14, as `CLEAR` is.
 BLOCK = 1 / 3
 """Share of the known rows, the rarest, that are hidden as one block."""
 
+# A guess: twenty hidden rows at least.
 FEWEST_FOR_BLOCK = 60
 """Known rows below which a third of them proves nothing."""
 
+# From decision 29: seven assumed rarities, of which the least that is level is taken.
 BEYOND = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 """How much rarer than the rarest known row an unknown row may be taken to be."""
 
@@ -43,38 +44,17 @@ DEGREES = {1: max(BEYOND), 2: 0.5}
 """Curves through known rows, tried where there is no larger vocabulary, and how far beyond the
 rarest known row each may be followed: a parabola soon leads astray."""
 
-RARE_SHARES = (0.3, 0.5, 0.75, 1.0)
-"""How much rarer than random known rows rare unknown rows are imputed to be, as shares of what
-comes out for the hidden block. Measured on seven sets; for rows hidden at random it is about 0."""
-
-PRIOR_ODDS = 1.0
-"""Odds that unknown rows are rare, before anything is seen."""
-
+# From decision 25, as `SURE` is.
 RARE = 1.5
 """Odds from which on unknown rows are taken to be rare. An offset that is not theirs does harm, so
 the table must say something in favour of it."""
 
+# A guess: each costs a ranking of the block.
 N_FACTORS = 7
 """Lengths of the steps beside an offset that are tried."""
 
-N_FOLDS = 5
-"""Folds of random known rows that show how rare such rows are imputed to be."""
-
-ENOUGH_HIDDEN = 2000
-"""Random known rows after which another fold would tell nothing new."""
-
-N_PERMUTATIONS = 20
-"""Random orders of the known rarities that show how much of a shift is chance."""
-
 CLEAR = 2.0
 """Standard errors that a gain must have."""
-
-MOST_ODDS = 100.0
-"""Odds that a shift can give at most, either way. The shift is one number from a model that is
-never quite right; with odds of 10^18, a misread shift would overrule everything else."""
-
-NAME_SOURCES = (NAMES, PARTS)
-"""Sources that never say how rare an entity is: the spelling of several words looks rare."""
 
 SURE = 5.0
 """Odds for or against from which on it is taken as settled whether unknown rows are rare."""
@@ -115,7 +95,7 @@ class Decision:
 
 
 def decide(
-    space: Space,
+    space: Any,
     embedding: EmbeddingVectors,
     is_known: KnownMask,
     *,
@@ -145,12 +125,14 @@ def decide(
     decision = Decision(asked) if asked is not None else None
     if decision is None:
         options = {"goal": goal, "candidates": candidates, "seed": seed, "words": words}
-        choice = _chosen(space, embedding, is_known, **options, progress=progress)
+        choose_for = choose_sources if space.is_joint else choose
+        choice = choose_for(space, embedding, is_known, **options, progress=progress)
         decision = Decision(choice.predictor, choice, stretch=Stretch(choice.stretch))
     if rarity is None:
         return decision
     candidates_known = rarity.may_be_rare(is_known)
     may_be_rare = rarity.may_be_rare(~is_known)
+    # With fewer rows the odds would be chance, and the choice is left as it is.
     if candidates_known.sum() < FEWEST_FOR_BLOCK or not may_be_rare.any():
         return decision
     block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
@@ -159,7 +141,7 @@ def decide(
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
-    if is_rare and is_most and isinstance(space, SourcesSpace) and decision.choice is not None:
+    if is_rare and is_most and space.is_joint and decision.choice is not None:
         # What a source is worth for rare rows, rare rows must say.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
@@ -167,111 +149,11 @@ def decide(
         decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
     if asked is not None or offset == "off":
         return decision
+    # With counts every row has an offset of its own, so one is tried even if the unknown rows are
+    # not rarer as a whole. Without, only rare rows can gain by it.
     if not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
-
-
-def _chosen(space: Space, *known: Any, **options: Any) -> Choice:
-    """Return the best predictor of one space, or the sources that help and their weights."""
-    if isinstance(space, SourcesSpace):
-        return choose_sources(space, *known, **options)
-    return choose(space, *known, **options)
-
-
-def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
-    """Tell whether most unknown rows have a rarity of their own, from counts."""
-    is_told = np.isfinite(rarity[~is_known])
-    return bool(is_told.size and is_told.mean() > 0.5)
-
-
-def odds_of_rare(
-    space: Space,
-    predictor: Predictor,
-    rarity: np.ndarray,
-    is_known: KnownMask,
-    block: Fold,
-    may_be_rare: KnownMask | None = None,
-) -> float:
-    """Return the odds that the unknown rows that may be rare are rarer than the known ones.
-
-    The rarity of unknown rows is imputed from that of the known ones, just as vectors are. The
-    shift is how much rarer than the known rows they come out. It should be that of random known
-    rows, hidden, if they are not rare, and some way towards that of the rarest ones if they are.
-    (For random rows it need not be 0: frequent entities may have more neighbours than rare ones.)
-    Bayes' rule weighs the two. Where the domain says nothing about rarity, the shift is as likely
-    either way, and the prior odds remain. Names take no part in it.
-    """
-    if may_be_rare is None:
-        may_be_rare = ~is_known
-    if has_own(rarity, is_known):
-        shift = float(np.nanmean(rarity[may_be_rare]) - rarity[is_known].mean())
-        gap = float(rarity[block.hidden].mean() - rarity[block.is_seen].mean())
-        usual, error = 0.0, gap / np.sqrt(block.hidden.size)
-    else:
-        about = without_names(predictor)
-        if about is None:
-            return PRIOR_ODDS
-        predictor = about
-        # Unknown rows must hold nothing: their sentinels would be taken for numbers.
-        own = np.where(is_known, rarity, np.nan)[:, None]
-        asked = np.flatnonzero(may_be_rare[~is_known])
-        shift = _shifts(space, predictor, own, is_known, asked).item()
-        folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
-        random = [
-            _shifts(space, predictor, own, fold.is_seen, fold.places).item() for fold in folds
-        ]
-        by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, asked)
-        # Last, since the same rows are hidden again next, and their systems may still be there.
-        gap = _shifts(space, predictor, own, block.is_seen, block.places).item()
-        usual = float(np.mean(random))
-        error = float(np.hypot(by_chance.std(), np.std(random)))
-    if not error > 0:
-        return PRIOR_ODDS
-    expected = np.maximum(np.array(RARE_SHARES) * (gap - usual), 0.0) / error
-    evidence = np.clip(expected * (shift - usual) / error - expected**2 / 2, -50.0, 50.0)
-    odds = PRIOR_ODDS * float(np.exp(evidence).mean())
-    return float(np.clip(odds, 1.0 / MOST_ODDS, MOST_ODDS))
-
-
-def without_names(predictor: Predictor) -> Predictor | None:
-    """Return a predictor that does not look at names; ``None`` if it looks at nothing else.
-
-    Examples
-    --------
-    >>> from vecfill.model.predictors import PAPER
-    >>> without_names(Fused(("names",), (0,), (PAPER,), ())) is None, without_names(PAPER) == PAPER
-    (True, True)
-    """
-    if not isinstance(predictor, Fused):
-        return predictor
-    members = tuple(
-        None if name in NAME_SOURCES else member
-        for name, member in zip(predictor.sources, predictor.members, strict=True)
-    )
-    return replace(predictor, members=members) if any(members) else None
-
-
-def _permuted(rarity: np.ndarray, is_known: KnownMask) -> np.ndarray:
-    """Return the known rarities in random orders, a column each."""
-    columns = np.full((rarity.size, N_PERMUTATIONS), np.nan)
-    rng = np.random.default_rng(0)
-    for column in range(N_PERMUTATIONS):
-        columns[is_known, column] = rng.permutation(rarity[is_known])
-    return columns
-
-
-def _shifts(
-    space: Space,
-    predictor: Predictor,
-    columns: np.ndarray,
-    is_seen: KnownMask,
-    places: np.ndarray | None,
-) -> np.ndarray:
-    """Return how much rarer rows are imputed to be than the seen ones are, for each column."""
-    given = KnownRows(columns, is_seen)
-    found = predictor.predict(space, given, Unknown(places), tol=1e-4).vectors
-    return found.mean(axis=0) - given.known.mean(axis=0)
 
 
 def _with_offset(
@@ -293,36 +175,39 @@ def _with_offset(
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
     trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
-    tried: dict[Any, RowScores] = {None: trial.plain()}
-    tried |= {rule: trial.scored(rule) for rule in rules}
-    best = least_within_noise(tried, goal)
+    scores_by_rule: dict[Any, RowScores] = {None: trial.plain()}
+    scores_by_rule |= {rule: trial.scored(rule) for rule in rules}
+    best = least_within_noise(scores_by_rule, goal)
     if (
         best is None
-        or has_collapsed(tried[best])
-        or not is_clearly_better(tried[best], tried[None])
+        or has_collapsed(scores_by_rule[best])
+        or not is_clearly_better(scores_by_rule[best], scores_by_rule[None])
     ):
-        return replace(decision, on_block={"none": tried[None].means()})
+        return replace(decision, on_block={"none": scores_by_rule[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
     alone = trial.alone(best)
-    scores = {"none": tried[None], "offset": tried[best], "offset_alone": alone}
-    means = {name: each.means() for name, each in scores.items()}
+    scores = {"none": scores_by_rule[None], "offset": scores_by_rule[best], "offset_alone": alone}
+    means = {name: row_scores.means() for name, row_scores in scores.items()}
     stretch = Stretch(decision.stretch.plain, trial.stretch(best))
     return replace(decision, rule=best, on_block=means, stretch=stretch)
 
 
-def least_within_noise(tried: dict[Any, RowScores], goal: str) -> Any:
+def least_within_noise(scores_by_rule: dict[Any, RowScores], goal: str) -> Any:
     """Return the best rule, or one that assumes less and is no worse beyond noise.
 
     Unknown rows can be rarer than the hidden block by less than the block is rarer than the rest:
     a vocabulary ends somewhere. So of rules that are level on the block, the one that goes least
     far is taken.
     """
-    names, rows = list(tried), total_rows(list(tried.values()), goal)
+    names, rows = list(scores_by_rule), total_rows(list(scores_by_rule.values()), goal)
     best = int(np.argmax(rows.mean(axis=1)))
+    # No offset assumes least of all, so nothing can be taken in its place.
     if names[best] is None:
         return None
     behind = rows[best] - rows
     is_level = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(rows.shape[1])
+    # A line and a parabola that go equally far beyond the known rows end in different places, so
+    # only rules of one curve are compared by that.
     degree = names[best].degree
     level = [name for name, fits in zip(names, is_level, strict=True) if fits and name is not None]
     return min((rule for rule in level if rule.degree == degree), key=lambda rule: rule.beyond)
@@ -341,9 +226,9 @@ def rules_for(rarity: Rarity, is_known: KnownMask) -> list[OffsetRule]:
         ]
     return [
         OffsetRule(beyond, uses_own=uses_own, degree=degree, spares_several=rarity.spares_several)
-        for degree, most in DEGREES.items()
+        for degree, reach in DEGREES.items()
         for beyond in beyonds
-        if beyond <= most
+        if beyond <= reach
     ]
 
 
@@ -365,15 +250,17 @@ class _Trial:
         self.vectors = vectors
         self.rarity = rarity
         self.block = block
-        self.given = KnownRows(vectors, block.is_seen)
-        self.judge = Judge(vectors[is_known], self.given.known.mean(axis=0), words)
+        self.seen_rows = KnownRows(vectors, block.is_seen)
+        self.judge = Judge(vectors[is_known], self.seen_rows.known.mean(axis=0), words)
         self._steps: dict[int, np.ndarray] = {}
         self._factors: dict[OffsetRule, float] = {}
 
     def plain(self) -> RowScores:
         """Return the scores without an offset."""
-        found = self.predictor.predict(self.space, self.given, Unknown(self.block.places), tol=1e-4)
-        return self.judge.scored(found.vectors, self.block.truth)
+        prediction = self.predictor.predict(
+            self.space, self.seen_rows, Unknown(self.block.places), tol=1e-4
+        )
+        return self.judge.scored(prediction.vectors, self.block.truth)
 
     def scored(self, rule: OffsetRule) -> RowScores:
         """Return the scores with an offset, the steps beside it stretched as they will be."""
@@ -394,9 +281,11 @@ class _Trial:
         """
         start, steps = self._parts(rule)
         if rule not in self._factors:
+            # Shorter than predicted is not tried: predictions lie too near to the mean, never too
+            # far.
             truth = self.vectors[self.block.hidden]
-            most = stretch_of(start, steps, truth)
-            factors = np.linspace(1.0, most, N_FACTORS) if most > 1.0 else np.ones(1)
+            longest = stretch_of(start, steps, truth)
+            factors = np.linspace(1.0, longest, N_FACTORS) if longest > 1.0 else np.ones(1)
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
             ]
@@ -408,40 +297,46 @@ class _Trial:
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
         """Return where the rows start, offset included, and their steps from there."""
-        offsets = hidden_offsets(rule, self.rarity, self.given, self.block)
-        rest = KnownRows(without(self.vectors, self.block.is_seen, offsets), self.block.is_seen)
-        centre = rest.known.mean(axis=0)
+        offsets = hidden_offsets(rule, self.rarity, self.seen_rows, self.block)
+        seen_rows = without(self.vectors, self.block.is_seen, offsets)
+        centre = seen_rows.known.mean(axis=0)
+        # What is left of the seen rows depends on the curve, not on how far beyond it rows are
+        # taken to lie. So one solution serves all rules of a degree.
         if rule.degree not in self._steps:
-            found = self.predictor.predict(self.space, rest, Unknown(self.block.places), tol=1e-4)
-            self._steps[rule.degree] = found.vectors - centre
+            prediction = self.predictor.predict(
+                self.space, seen_rows, Unknown(self.block.places), tol=1e-4
+            )
+            self._steps[rule.degree] = prediction.vectors - centre
         return centre + offsets.unknown[self.block.places], self._steps[rule.degree]
 
 
 def hidden_offsets(
-    rule: OffsetRule, rarity: np.ndarray, given: KnownRows, fold: Fold, *, as_rare: bool = True
+    rule: OffsetRule, rarity: np.ndarray, known_rows: KnownRows, fold: Fold, *, as_rare: bool = True
 ) -> Offsets:
     """Return the offsets when a fold is hidden: its rows' own rarities count only with counts."""
     spared = None
+    # Nobody knows how rare an unknown row is without its count, so a hidden row must not know.
     if not rule.uses_own:
         rarity = rarity.copy()
         rarity[fold.hidden] = np.nan
         if not as_rare:
             spared = ~fold.is_seen
-    return rule.offsets(rarity, given, spared)
+    return rule.offsets(rarity, known_rows, spared)
 
 
-def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> np.ndarray:
-    """Return vectors whose seen rows have lost their offset."""
-    rest = vectors.copy()
-    rest[is_seen] -= offsets.known
-    return rest
+def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> KnownRows:
+    """Return seen rows that have lost their offset."""
+    plain = vectors.copy()
+    plain[is_seen] -= offsets.known
+    return KnownRows(plain, is_seen)
 
 
-def is_clearly_better(one: RowScores, other: RowScores) -> bool:
+def is_clearly_better(scores: RowScores, baseline: RowScores) -> bool:
     """Tell whether cosine or rank gains by more than noise, and nothing loses by more."""
     gains = []
     for measure in ("centred_cosine", "mrr", "agreement"):
-        gap = one.of(measure) - other.of(measure)
+        gap = scores.of(measure) - baseline.of(measure)
+        # Scores that gain the same on every row have no error: then any gain is clear.
         error = float(gap.std()) / np.sqrt(gap.size) or 1e-300
         gains.append(float(gap.mean()) / error)
     return max(gains) > CLEAR and min(gains) > -CLEAR

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from vecfill._types import KnownMask
 from vecfill.errors import InputError
 
 N_GROUPS = 5
-"""Parts in which the rows of one large fold are judged."""
+"""Parts in which the rows of one large fold are judged. The usual number of folds; a guess."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Fold:
     """The hidden rows as places among all rows that are not seen."""
 
 
-def dealt_out(n_rows: int) -> np.ndarray:
+def dealt_out(n_rows: int, n_groups: int = N_GROUPS) -> np.ndarray:
     """Return a group for each row of one large fold, so that each row is judged by the others.
 
     Examples
@@ -36,7 +36,24 @@ def dealt_out(n_rows: int) -> np.ndarray:
     >>> dealt_out(7)
     array([0, 1, 2, 3, 4, 0, 1])
     """
-    return np.arange(n_rows) % N_GROUPS
+    return np.arange(n_rows) % n_groups
+
+
+def judged_together(folds: Sequence[Fold], n_groups: int = N_GROUPS) -> np.ndarray:
+    """Return the group of each hidden row: its fold, or a part of the only one.
+
+    Examples
+    --------
+    >>> judged_together(list(hidden_folds(np.ones(4, bool), n_folds=2, seed=0)))
+    array([0, 0, 1, 1])
+    """
+    sizes = [fold.hidden.size for fold in folds]
+    # As one group, the rows of a single fold would leave none to learn from.
+    return (
+        dealt_out(sizes[0], n_groups)
+        if len(sizes) == 1
+        else np.repeat(np.arange(len(sizes)), sizes)
+    )
 
 
 def hidden_folds(
@@ -59,11 +76,14 @@ def hidden_folds(
             f"{n_folds} folds of {known.size} known rows cannot be hidden in turn. "
             f"Use from 2 to {known.size} folds."
         )
+    # Entities often come sorted. A fold of rows that stand together would be harder than the
+    # unknown rows are.
     order = np.random.default_rng(seed).permutation(known.size)
     n_hidden = 0
     for first in range(n_folds):
         if enough is not None and n_hidden >= enough:
             return
+        # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
         fold = _fold(is_known, np.sort(order[first::n_folds]))
         n_hidden += fold.hidden.size
         yield fold
@@ -85,7 +105,9 @@ def rarest_block(
     """
     known = np.flatnonzero(is_known)
     places = np.arange(known.size) if among is None else np.flatnonzero(among[known])
+    # Stable, because counts have many ties and the block must be the same on every machine.
     order = places[np.argsort(rarity[known[places]], kind="stable")]
+    # An empty block would have no scores to decide by.
     n_hidden = max(1, round(share * places.size))
     return _fold(is_known, np.sort(order[places.size - n_hidden :]))
 

@@ -32,6 +32,7 @@ from vecfill.trust.choose.scores import total_score
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
+# The usual number; a guess.
 N_FOLDS = 5
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would change no weight."""
@@ -62,10 +63,11 @@ class SourceReport:
     """Which way of turning it into rows was the best one."""
 
     def __str__(self) -> str:
-        kept = f"weight {self.weight:.2f}, share {percent(self.share)}"
-        kept = kept if self.is_kept else f"dropped: {self.why}"
+        outcome = f"dropped: {self.why}"
+        if self.is_kept:
+            outcome = f"weight {self.weight:.2f}, share {percent(self.share)}"
         described = f"{self.n_known:,} known and {count(self.n_unknown, 'unknown entity')}"
-        return f"{self.name}: describes {described}; {kept}"
+        return f"{self.name}: describes {described}; {outcome}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -94,14 +96,14 @@ class SourceReports(tuple[SourceReport, ...]):
         head = ["source", "weight", "centred cosine alone", "known", "unknown", "why"]
         rows = [
             [
-                printable(each.name),
-                f"{each.weight:.2f}" if each.is_kept else "dropped",
-                f"{each.score['centred_cosine']:.2f}" if "centred_cosine" in each.score else "",
-                f"{each.n_known:,}",
-                f"{each.n_unknown:,}",
-                printable(each.why),
+                printable(report.name),
+                f"{report.weight:.2f}" if report.is_kept else "dropped",
+                f"{report.score['centred_cosine']:.2f}" if "centred_cosine" in report.score else "",
+                f"{report.n_known:,}",
+                f"{report.n_unknown:,}",
+                printable(report.why),
             ]
-            for each in self
+            for report in self
         ]
         return html_table(head, rows)
 
@@ -152,33 +154,34 @@ def _best_variant(
     options: dict[str, Any],
 ) -> SourceReport:
     """Return what is to be said of a source under its best variant."""
-    found = []
+    unjudged, judged_reports, scores = [], [], []
     for number, member in enumerate(kin):
         known = is_known[member.rows]
         blank = SourceReport(
             member.name, False, "", int(known.sum()), int((~known).sum()), variant=number
         )
+        # Guesses were learnt on other words of the file. No hidden row is needed to choose how.
         if member.is_guess:
             return replace(blank, has_signal=True, predictor=Guessed())
         if known.sum() < FEWEST_KNOWN:
             described = count(blank.n_known, "known entity")
             why = f"it describes only {described}, and {FEWEST_KNOWN} are needed"
-            found.append((None, replace(blank, why=why)))
+            unjudged.append(replace(blank, why=why))
             continue
         choice = choose(member.space, embedding[member.rows], known, **options)
         why = "" if choice.has_signal else "it carries no signal about the embedding"
-        told = replace(
+        report = replace(
             blank,
             has_signal=choice.has_signal,
             score=choice.honest.means(),
             predictor=choice.predictor,
             why=why,
         )
-        found.append((choice.honest, told))
-    judged = [each for each in found if each[0] is not None]
-    if not judged:
-        return found[0][1]
-    return judged[int(np.argmax(total_score([each[0] for each in judged], options["goal"])))][1]
+        judged_reports.append(report)
+        scores.append(choice.honest)
+    if not scores:
+        return unjudged[0]
+    return judged_reports[int(np.argmax(total_score(scores, options["goal"])))]
 
 
 def weighed(
@@ -199,42 +202,46 @@ def weighed(
         report.has_signal and not member.is_guess
         for report, member in zip(reports, space.members, strict=True)
     )
+    # Sources without a signal would add noise beside others; alone, they are all there is.
     predictors = [
         report.predictor if report.has_signal or not has_signal else None for report in reports
     ]
-    useful = [place for place, each in enumerate(predictors) if each is not None]
+    useful = [place for place, predictor in enumerate(predictors) if predictor is not None]
     fewer = FewerDims.of(embedding, is_known)
     unseen = out_of_fold(space, predictors, embedding, is_known, folds, fewer, words)
-    kept = _kept(unseen, useful, space.presence[~is_known], goal)
-    predictor = _fused(space, predictors, kept, unseen)
+    helpful = _helpful(unseen, useful, space.presence[~is_known], goal)
+    predictor = _fused(space, predictors, helpful, unseen)
     weights = predictor.weights_of(space.presence)
-    presence = space.presence[~is_known][:, kept]
+    presence = space.presence[~is_known][:, helpful]
     shares = unseen.shares(weights[np.flatnonzero(is_known)[unseen.place]])
-    told = tuple(
-        _told(
+    outcomes = tuple(
+        _with_outcome(
             replace(report, share=float(shares[place])),
-            place in kept,
-            weights[each.is_present & ~is_known, place],
-            int((each.is_present[~is_known] & (presence.sum(axis=1) == 1)).sum()),
+            place in helpful,
+            weights[member.is_present & ~is_known, place],
+            int((member.is_present[~is_known] & (presence.sum(axis=1) == 1)).sum()),
         )
-        for place, (report, each) in enumerate(zip(reports, space.members, strict=True))
+        for place, (report, member) in enumerate(zip(reports, space.members, strict=True))
     )
+    # If none has a signal alone, fitted weights must not make one up.
     p_value = 1.0
     if has_signal:
-        p_value = permutation_p_value(unit(unseen.fused(kept)), unit(unseen.truth))
-    tried = [report for report in reports if report.predictor is not None]
+        p_value = permutation_p_value(unit(unseen.fused(helpful)), unit(unseen.truth))
+    alone = [report for report in reports if report.predictor is not None]
     return Choice(
         predictor,
-        tuple(report.predictor for report in tried if report.predictor is not None),
-        tuple(report.score for report in tried),
-        unseen.scores(kept),
+        tuple(report.predictor for report in alone if report.predictor is not None),
+        tuple(report.score for report in alone),
+        unseen.scores(helpful),
         p_value,
-        unseen.stretch(kept),
-        told,
+        unseen.stretch(helpful),
+        outcomes,
     )
 
 
-def _told(report: SourceReport, is_kept: bool, weights: np.ndarray, n_alone: int) -> SourceReport:
+def _with_outcome(
+    report: SourceReport, is_kept: bool, weights: np.ndarray, n_alone: int
+) -> SourceReport:
     """Return a report that says what became of the source; it alone describes `n_alone` rows."""
     why = report.why
     if report.has_signal and is_kept:
@@ -246,48 +253,54 @@ def _told(report: SourceReport, is_kept: bool, weights: np.ndarray, n_alone: int
     return replace(report, is_kept=is_kept, weight=weight, why=why)
 
 
-def _kept(unseen: OutOfFold, useful: Sequence[int], presence: np.ndarray, goal: str) -> list[int]:
+def _helpful(
+    unseen: OutOfFold, useful: Sequence[int], presence: np.ndarray, goal: str
+) -> list[int]:
     """Return the sources without which hidden rows come back worse, or unknown rows not at all."""
-    kept = list(useful)
-    while len(kept) > 1:
+    sources = list(useful)
+    while len(sources) > 1:
         # A source that repeats another is still needed by the rows that only it describes.
-        n_described = int(presence[:, kept].any(axis=1).sum())
+        n_described = int(presence[:, sources].any(axis=1).sum())
         # A guess that no hidden row can judge stays: other words of the file have proved it.
-        judged = [
-            place for place in kept if unseen.can_be_judged(place) or not unseen.is_guess[place]
+        droppable = [
+            place for place in sources if unseen.can_be_judged(place) or not unseen.is_guess[place]
         ]
-        fewer = [[each for each in kept if each != left_out] for left_out in judged]
-        fewer = [each for each in fewer if presence[:, each].any(axis=1).sum() == n_described]
+        fewer = [[source for source in sources if source != left_out] for left_out in droppable]
+        fewer = [source for source in fewer if presence[:, source].any(axis=1).sum() == n_described]
         if not fewer:
             break
-        totals = total_score([unseen.like_unknown(each) for each in (kept, *fewer)], goal)
+        totals = total_score([unseen.like_unknown(source) for source in (sources, *fewer)], goal)
         best = int(np.argmax(totals[1:]))
+        # Of equals the smaller set is taken: each source must be there again for every new entity.
         if totals[1 + best] < totals[0]:
             break
-        kept = fewer[best]
-    return kept
+        sources = fewer[best]
+    return sources
 
 
 def _fused(
     space: SourcesSpace,
     predictors: Sequence[Predictor | None],
-    kept: Sequence[int],
+    kept_sources: Sequence[int],
     unseen: OutOfFold,
 ) -> Fused:
     everyone = np.arange(len(unseen.truth))
     patterns = sorted({tuple(row) for row in space.presence.tolist()})
     weights = tuple(
-        (each, tuple(unseen.weights(each, kept, everyone).tolist())) for each in patterns
+        (pattern, tuple(unseen.weights(pattern, kept_sources, everyone).tolist()))
+        for pattern in patterns
     )
-    members = tuple(each if place in kept else None for place, each in enumerate(predictors))
+    members = tuple(
+        predictor if place in kept_sources else None for place, predictor in enumerate(predictors)
+    )
     return Fused(space.names, space.which, members, weights)
 
 
 def _refuse_without_known(reports: Sequence[SourceReport]) -> None:
     """Refuse if no source describes enough known entities to learn from."""
-    if all(each.predictor in (None, Guessed()) for each in reports):
-        told = "; ".join(f"{each.name}: {each.why}" for each in reports)
+    if all(report.predictor in (None, Guessed()) for report in reports):
+        reasons = "; ".join(f"{report.name}: {report.why}" for report in reports)
         raise InputError(
-            f"No source describes enough known entities to learn from ({told}). Check that the "
+            f"No source describes enough known entities to learn from ({reasons}). Check that the "
             "sources and the embedding use the same names."
         )

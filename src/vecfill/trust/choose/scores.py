@@ -13,7 +13,7 @@ true ones, and by how much more often they share their nearest word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -123,7 +123,13 @@ DECIDING = {
 """Measures by which the predictor is chosen among those that are good enough in other respects."""
 
 
-def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
+def total_score(
+    scores: Sequence[RowScores],
+    goal: str,
+    *,
+    measures: Mapping[str, tuple[str, ...]] = GOALS,
+    rows: Any = slice(None),
+) -> np.ndarray:
     """Return one number for each method: its measures relative to the mean of all methods.
 
     Examples
@@ -135,8 +141,10 @@ def total_score(scores: Sequence[RowScores], goal: str) -> np.ndarray:
     np.int64(1)
     """
     total = np.zeros(len(scores))
-    for measure in GOALS[goal]:
-        means = np.array([float(score.of(measure).mean()) for score in scores])
+    for measure in measures[goal]:
+        # Relative to the mean of all: reciprocal ranks may be a tenth of cosines, and count as
+        # much.
+        means = np.array([float(score.of(measure)[rows].mean()) for score in scores])
         total += means / max(float(np.abs(means).mean()), 1e-9)
     return total
 
@@ -165,6 +173,7 @@ def has_collapsed(scores: RowScores, rows: Any = slice(None)) -> bool:
     ...  for each in (known, same)]
     [False, True]
     """
+    # Both: vectors can share a direction without sharing a word, and the other way round.
     crowding, hubs = float(scores.crowding[rows].mean()), float(scores.hubs[rows].mean())
     return crowding > MOST_CROWDED or hubs > MOST_HUBS
 
@@ -223,7 +232,9 @@ class Judge:
         self._targets: dict[Any, np.ndarray] = {}
         self._asked: _Truth | None = None
         n_compared = min(MOST_COMPARED, len(known))
+        # The same entities for every candidate: samples of their own would differ by chance.
         self._compared = np.random.default_rng(0).permutation(len(known))[:n_compared]
+        # Half of them at most. If nearly all entities are among the nearest, all candidates agree.
         self._n_nearest = min(N_NEAREST, max(n_compared - 1, 0) // 2)
 
     def scored(self, predicted: np.ndarray, truth: np.ndarray, *, n_jobs: Workers = 1) -> RowScores:
@@ -303,15 +314,16 @@ def _ranked(
     """Write the rank of the truth, and what lies nearest, for a block of rows."""
     nearness = directions[block] @ targets.T
     places = np.arange(len(nearness)), true.rows[block]
-    own = nearness[places]
-    rank[:] = (nearness >= own[:, None]).sum(axis=1)
+    of_truth = nearness[places]
+    # The truth is among them itself, so the best rank is 1; ties count against the prediction.
+    rank[:] = (nearness >= of_truth[:, None]).sum(axis=1)
     nearest[:] = nearness.argmax(axis=1)
     # The truth itself would be in one of the two lists only.
     nearness[places] = -np.inf
-    wanted = true.nearest[block]
-    largest = _largest(nearness[:, compared], wanted.shape[1])
-    is_same = largest[:, :, None] == wanted[:, None, :]
-    agreement[:] = is_same.any(axis=2).sum(axis=1) / max(wanted.shape[1], 1)
+    true_nearest = true.nearest[block]
+    largest = _largest(nearness[:, compared], true_nearest.shape[1])
+    is_same = largest[:, :, None] == true_nearest[:, None, :]
+    agreement[:] = is_same.any(axis=2).sum(axis=1) / max(true_nearest.shape[1], 1)
 
 
 def _largest(values: np.ndarray, n: int) -> np.ndarray:
@@ -331,8 +343,8 @@ def likeness(directions: np.ndarray) -> np.ndarray:
     """
     if len(directions) < 2:
         return np.zeros(len(directions))
-    own = np.einsum("ij,ij->i", directions, directions)
-    return (directions @ directions.sum(axis=0) - own) / (len(directions) - 1)
+    with_itself = np.einsum("ij,ij->i", directions, directions)
+    return (directions @ directions.sum(axis=0) - with_itself) / (len(directions) - 1)
 
 
 def shared(labels: np.ndarray) -> np.ndarray:

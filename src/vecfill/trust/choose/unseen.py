@@ -21,10 +21,11 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.stretch import stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
-from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import Judge, RowScores
 from vecfill.trust.choose.trials import CHOICE_TOL
 
+# A guess, the same as for kinds that can be proved.
 FEWEST_IN_PATTERN = 30
 """Hidden rows that weights of a pattern are learnt on at least; a third, if there are few."""
 
@@ -73,31 +74,33 @@ class OutOfFold:
     words: np.ndarray | None = None
     """Other words of the file, from the same mean, among which the truth is ranked as well."""
 
-    def weights(self, pattern: Pattern, kept: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    def weights(
+        self, pattern: Pattern, kept_sources: Sequence[int], rows: np.ndarray
+    ) -> np.ndarray:
         """Return non-negative weights of all sources for a pattern, learnt on some hidden rows.
 
         Only rows that have at least the sources of the pattern can teach. Where these are too few,
         the source that most rows lack is left out; if its rows are guesses, it counts as it is.
         """
-        used = [place for place in kept if pattern[place]]
+        sources = [place for place in kept_sources if pattern[place]]
         teachers, fewest = rows, min(FEWEST_IN_PATTERN, rows.size // 3 + 1)
-        while used:
-            teachers = rows[self.is_present[rows][:, used].all(axis=1)]
+        while sources:
+            teachers = rows[self.is_present[rows][:, sources].all(axis=1)]
             if teachers.size >= fewest:
                 break
-            used.remove(min(used, key=lambda place: self.is_present[rows, place].sum()))
+            sources.remove(min(sources, key=lambda place: self.is_present[rows, place].sum()))
         weights = np.zeros(len(pattern))
-        if len(used) == 1:
-            weights[used] = 1.0
-        elif used:
-            weights[used] = _non_negative(*self._lesson(pattern, used, teachers, rows))
-        for place in kept:
-            if pattern[place] and place not in used and self.is_guess[place]:
+        if len(sources) == 1:
+            weights[sources] = 1.0
+        elif sources:
+            weights[sources] = _non_negative(*self._lesson(pattern, sources, teachers, rows))
+        for place in kept_sources:
+            if pattern[place] and place not in sources and self.is_guess[place]:
                 weights[place] = 1.0
         return weights
 
     def _lesson(
-        self, pattern: Pattern, used: Sequence[int], teachers: np.ndarray, rows: np.ndarray
+        self, pattern: Pattern, sources: Sequence[int], teachers: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return predictions by the used sources and the truth that their weights are learnt on.
 
@@ -105,23 +108,27 @@ class OutOfFold:
         and the guess is believed to count as it is.
         """
         importance = self.importance_of.get(pattern, self.importance)[teachers]
+        # At most one, so that `PRIOR_ROWS` are rows whatever the kinds are.
         importance = importance / max(float(importance.max()), 1e-300)
         # Rows of other kinds count a little, or the chance of a few would decide.
         scale = np.sqrt(importance + PRIOR_ROWS / teachers.size)[:, None]
-        predicted = [self.predicted[used][:, teachers] * scale]
+        predicted = [self.predicted[sources][:, teachers] * scale]
         truth = [self.truth[teachers] * scale]
-        guesses = [at for at, place in enumerate(used) if self.is_guess[place]]
+        guesses = [at for at, place in enumerate(sources) if self.is_guess[place]]
+        # Rows with a guess are few, and weights of the others learnt on them alone would be chance.
         if guesses:
-            plain = [place for place in used if not self.is_guess[place]]
-            others = rows[self.is_present[rows][:, plain].all(axis=1)]
-            others = np.setdiff1d(others, teachers)
-            scale = np.sqrt(PRIOR_ROWS / max(others.size, 1))
-            predicted.append(self.predicted[used][:, others] * scale)
-            truth.append(self.truth[others] * scale)
+            plain = [place for place in sources if not self.is_guess[place]]
+            other_rows = rows[self.is_present[rows][:, plain].all(axis=1)]
+            other_rows = np.setdiff1d(other_rows, teachers)
+            scale = np.sqrt(PRIOR_ROWS / max(other_rows.size, 1))
+            predicted.append(self.predicted[sources][:, other_rows] * scale)
+            truth.append(self.truth[other_rows] * scale)
             scale = np.sqrt(GUESS_ROWS / teachers.size)
+            # As if so many rows had said that the guess is right as it is, with no other source
+            # beside it.
             for at in guesses:
-                alone = np.zeros((len(used), teachers.size, self.truth.shape[1]))
-                alone[at] = self.predicted[used[at]][teachers] * scale
+                alone = np.zeros((len(sources), teachers.size, self.truth.shape[1]))
+                alone[at] = self.predicted[sources[at]][teachers] * scale
                 predicted.append(alone)
                 truth.append(alone[at])
         return np.concatenate(predicted, axis=1), np.concatenate(truth)
@@ -130,26 +137,26 @@ class OutOfFold:
         """Tell whether enough hidden rows are described by a source to say whether it helps."""
         return int(self.is_present[:, place].sum()) >= FEWEST_IN_PATTERN
 
-    def fused(self, kept: Sequence[int]) -> np.ndarray:
+    def fused(self, kept_sources: Sequence[int]) -> np.ndarray:
         """Return hidden rows by the kept sources, each with weights learnt without its group."""
         out = np.zeros_like(self.truth)
         everyone = np.arange(len(out))
-        for one in np.unique(self.group):
-            asked, others = everyone[self.group == one], everyone[self.group != one]
-            for pattern in np.unique(self.is_present[asked], axis=0):
-                weights = self.weights(tuple(pattern.tolist()), kept, others)
-                rows = asked[(self.is_present[asked] == pattern).all(axis=1)]
+        for label in np.unique(self.group):
+            group_rows, other_rows = everyone[self.group == label], everyone[self.group != label]
+            for pattern in np.unique(self.is_present[group_rows], axis=0):
+                weights = self.weights(tuple(pattern.tolist()), kept_sources, other_rows)
+                rows = group_rows[(self.is_present[group_rows] == pattern).all(axis=1)]
                 out[rows] = np.einsum("s,snd->nd", weights, self.predicted[:, rows])
         return out
 
-    def scores(self, kept: Sequence[int]) -> RowScores:
+    def scores(self, kept_sources: Sequence[int]) -> RowScores:
         """Return honest scores of the kept sources."""
         centre = np.zeros(self.truth.shape[1])
-        return Judge(self.pool, centre, self.words).scored(self.fused(kept), self.place)
+        return Judge(self.pool, centre, self.words).scored(self.fused(kept_sources), self.place)
 
-    def stretch(self, kept: Sequence[int]) -> float:
+    def stretch(self, kept_sources: Sequence[int]) -> float:
         """Return how much longer the fused steps must be for hidden rows to be spread."""
-        return stretch_of(self.centre, self.fused(kept), self.truth + self.centre)
+        return stretch_of(self.centre, self.fused(kept_sources), self.truth + self.centre)
 
     def shares(self, weights: np.ndarray) -> np.ndarray:
         """Return the part of each source in the fused rows, under weights of (n_hidden, n_sources).
@@ -160,10 +167,12 @@ class OutOfFold:
         along = np.einsum("ns,snd,nd->s", weights, self.predicted, total)
         return along / max(float((total**2).sum()), 1e-300)
 
-    def like_unknown(self, kept: Sequence[int]) -> RowScores:
+    def like_unknown(self, kept_sources: Sequence[int]) -> RowScores:
         """Return scores whose means are those of rows like the unknown ones."""
-        scores = self.scores(kept)
-        return RowScores(*(getattr(scores, each.name) * self.importance for each in fields(scores)))
+        scores = self.scores(kept_sources)
+        return RowScores(
+            *(getattr(scores, measure.name) * self.importance for measure in fields(scores))
+        )
 
 
 def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) -> np.ndarray:
@@ -178,12 +187,12 @@ def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) 
     >>> bool(weights[100] > weights[0]), round(float(weights.mean()), 6)
     (True, 1.0)
     """
-    found = np.ones(hidden.size)
+    importance = np.ones(hidden.size)
     for kind in np.unique(kinds[hidden]):
         rows = kinds[hidden] == kind
         share = float((kinds[~is_known] == kind).mean()) / float(rows.mean())
-        found[rows] = min(share, MOST_RAISED if rows.sum() >= FEWEST_IN_PATTERN else 1.0)
-    return found / found.mean() if found.any() else np.ones(hidden.size)
+        importance[rows] = min(share, MOST_RAISED if rows.sum() >= FEWEST_IN_PATTERN else 1.0)
+    return importance / importance.mean() if importance.any() else np.ones(hidden.size)
 
 
 def _non_negative(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -196,15 +205,19 @@ def _non_negative(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
     array([2., 0.])
     """
     predicted, truth = scaled_together(predicted, truth)
+    # A few sources against many rows and dimensions: products of sources hold all that least
+    # squares needs, and the Cholesky factor stands for the rows.
     gram = np.einsum("snd,tnd->st", predicted, predicted)
     gram[np.diag_indices_from(gram)] *= 1.0 + SHRINK
     along = np.einsum("snd,nd->s", predicted, truth)
+    # A source that predicts the mean for all has no length and no weight, and the factor would not
+    # exist with it.
     if not (np.diag(gram) > 0).all():
-        used = np.flatnonzero(np.diag(gram) > 0)
-        found = np.zeros(len(gram))
-        if used.size:
-            found[used] = _non_negative(predicted[used], truth)
-        return found
+        is_useful = np.flatnonzero(np.diag(gram) > 0)
+        weights = np.zeros(len(gram))
+        if is_useful.size:
+            weights[is_useful] = _non_negative(predicted[is_useful], truth)
+        return weights
     lower = np.linalg.cholesky(gram)
     return nnls(lower.T, np.linalg.solve(lower, along))[0]
 
@@ -224,10 +237,6 @@ def out_of_fold(
     share does not decide about weights.
     """
     hidden = np.concatenate([fold.hidden for fold in folds])
-    sizes = [fold.hidden.size for fold in folds]
-    group = np.repeat(np.arange(len(folds)), sizes)
-    if len(folds) == 1:
-        group = dealt_out(hidden.size)
     vectors = fewer.of_known(embedding, is_known)
     predicted = np.zeros((len(space.members), hidden.size, vectors.shape[1]))
     is_present = space.presence[hidden]
@@ -235,14 +244,16 @@ def out_of_fold(
         if predictor is None:
             is_present[:, number] = False
             continue
-        found = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
-        predicted[number] = np.concatenate(found)
+        steps_by_fold = [_of_fold(member, predictor, vectors, fold, fewer) for fold in folds]
+        predicted[number] = np.concatenate(steps_by_fold)
         present = is_present[:, number]
+        # A constant that a source misses by would otherwise be paid for with its weight.
         if present.any():
             predicted[number, present] -= predicted[number, present].mean(axis=0)
     centre = vectors[hidden].mean(axis=0)
     known = np.flatnonzero(is_known)
     importance, importance_of = np.ones(hidden.size), {}
+    # With nothing unknown, or kinds that nobody knows, every hidden row counts the same.
     if space.kinds and not is_known.all():
         kinds = np.array(space.kinds)
         importance = importance_like(kinds, is_known, hidden)
@@ -253,7 +264,7 @@ def out_of_fold(
         predicted,
         vectors[hidden] - centre,
         is_present,
-        group,
+        judged_together(folds),
         vectors[known] - centre,
         np.searchsorted(known, hidden),
         importance,
@@ -275,16 +286,19 @@ def _of_fold(
 
     Rows that it does not describe are 0.
     """
-    own = member.given(KnownRows(vectors, fold.is_seen))
+    member_rows = member.given(KnownRows(vectors, fold.is_seen))
+    # Below zero are rows that the source does not describe.
     place_of = np.full(member.n_all, -1)
-    place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
+    place_of[member.rows[member_rows.unknown]] = np.arange(member_rows.unknown.size)
     places = place_of[fold.hidden]
-    found = np.zeros((fold.hidden.size, vectors.shape[1]))
+    steps = np.zeros((fold.hidden.size, vectors.shape[1]))
     if member.is_guess:
         # Guesses are made in all dimensions, whatever is seen.
-        steps = member.space.prepared("as_given")[own.wanted(places[places >= 0])]
-        found[places >= 0] = fewer.along(steps)
-    elif (places >= 0).any() and own.n_known:
-        asked = predictor.predict(member.space, own, Unknown(places[places >= 0]), tol=CHOICE_TOL)
-        found[places >= 0] = asked.vectors - own.known.mean(axis=0)
-    return found
+        guesses = member.space.prepared("as_given")[member_rows.wanted(places[places >= 0])]
+        steps[places >= 0] = fewer.along(guesses)
+    elif (places >= 0).any() and member_rows.n_known:
+        prediction = predictor.predict(
+            member.space, member_rows, Unknown(places[places >= 0]), tol=CHOICE_TOL
+        )
+        steps[places >= 0] = prediction.vectors - member_rows.known.mean(axis=0)
+    return steps

@@ -23,23 +23,25 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE, permutation_p_value
-from vecfill.trust.choose.decision import Decision, decide, has_own, without
+from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
-from vecfill.trust.compare.competitors import Competitors
-from vecfill.trust.compare.rivals import RIVALS, Rival
+from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.wording import html_details, html_table
 
+# Enough for 95 % intervals: 25 resamples lie beyond either end.
 N_BOOTSTRAPS = 1000
 
+# From decision 14: the shares that its figures are about.
 BLOCKS = (0.2, 0.4)
 """Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
 
 _HIDDEN = {"random": "hidden", "rarest": "rare hidden"}
 
 
-def in_words(share: float, what: str) -> str:
+def in_words(share: float, kind: str) -> str:
     """Return how many of the hidden entities are found, as people say it.
 
     Examples
@@ -51,16 +53,16 @@ def in_words(share: float, what: str) -> str:
     """
     numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     if share < 0.01:
-        return f"Less than one {what} entity in a hundred is"
+        return f"Less than one {kind} entity in a hundred is"
     if share >= 0.97:
-        return f"Nearly every {what} entity is"
+        return f"Nearly every {kind} entity is"
     if share > 0.55:
         whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
-        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {what} entities are"
+        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {kind} entities are"
     if 0.36 < share < 0.45:
-        return f"Two in five {what} entities are"
+        return f"Two in five {kind} entities are"
     whole = round(1 / share)
-    return f"One {what} entity in {numbers[whole] if whole <= 10 else whole} is"
+    return f"One {kind} entity in {numbers[whole] if whole <= 10 else whole} is"
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,10 @@ class Evaluation:
         rivals = {name: means[name] for name in means if name != "auto"}
         best = max(rivals, key=lambda name: rivals[name]["mrr"])
         low, high = self.difference("auto", best, "mrr")
-        found = means["auto"]["hits_at_10"]
-        times = found * self.n_known / 10
+        hits = means["auto"]["hits_at_10"]
+        times = hits * self.n_known / 10
         first = (
-            f"{in_words(found, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
+            f"{in_words(hits, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
             f"imputed one, about {times:.0f} times chance."
         )
         rival = self.label(best)
@@ -151,7 +153,10 @@ class Evaluation:
                 for name in self.scores
             },
             "hide": self.hide,
-            "tuned": {name: [str(each) for each in found] for name, found in self.tuned.items()},
+            "tuned": {
+                name: [str(predictor) for predictor in predictors]
+                for name, predictors in self.tuned.items()
+            },
             "chosen": self.decision.to_dict(),
             "p_value": self.p_value,
             "has_signal": self.has_signal,
@@ -174,8 +179,8 @@ class Evaluation:
             f"{'method':{wide}}{head}",
         ]
         for name, (centred, mrr, hits, cosine, ratio) in rows:
-            told = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
-            lines.append(f"{name:{wide}}{told}")
+            columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
+            lines.append(f"{name:{wide}}{columns}")
         return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
 
     def _repr_html_(self) -> str:
@@ -195,6 +200,7 @@ _SHOWN = MEASURES[:5]
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
     """Return a percentile bootstrap interval of the mean; the same for the same values."""
+    # Every method was asked for the same rows, so the same draws make differences paired.
     means = _resamples(values.size) @ values / values.size
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
@@ -247,25 +253,28 @@ def evaluate_rows(
     labels: dict[str, str] = {}
     directions, truths = [], []
     # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
-    told = rarity if hide == "rarest" or _has_counts(rarity, is_known) else None
+    is_usable = rarity is not None and (hide == "rarest" or has_own(rarity.values, is_known))
+    usable_rarity = rarity if is_usable else None
     tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
         tell(number, len(folds) + 1)
         centre = embedding[fold.is_seen].mean(axis=0)
         # What is hidden is not there at all, so that no method can be tuned on it by mistake.
         blind = np.where(fold.is_seen[:, None], embedding, np.nan)
-        given = KnownRows(blind, fold.is_seen)
-        decision, vectors = _auto(space, given, fold, told, **options)
-        others = Competitors(space, given, decision, rivals, goal=goal, seed=seed + 1)
-        found = {"auto": vectors}
-        found |= {name: predict(fold.places) for name, predict in others.predict.items()}
-        labels |= others.labels
-        for name, predictor in others.tuned.items():
+        known_rows = KnownRows(blind, fold.is_seen)
+        decision, vectors = _auto(space, known_rows, fold, usable_rarity, **options)
+        competitors = Competitors(space, known_rows, decision, rivals, goal=goal, seed=seed + 1)
+        vectors_of = {"auto": vectors}
+        vectors_of |= {name: predict(fold.places) for name, predict in competitors.predict.items()}
+        labels |= competitors.labels
+        for name, predictor in competitors.tuned.items():
             tuned.setdefault(name, []).append(predictor)
-        for name, vectors in found.items():
+        for name, vectors in vectors_of.items():
             parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
-        directions.append(unit(found["auto"] - centre))
+        # Chance is asked about `auto` alone: a rival with signal does not make its vectors good.
+        directions.append(unit(vectors_of["auto"] - centre))
         truths.append(unit(known[fold.truth] - centre))
+    # With all known rows in view: this is what `impute` would do, and can be passed to it.
     decision = decide(space, embedding, is_known, rarity=rarity, **options)
     tell(len(folds) + 1, len(folds) + 1)
     return Evaluation(
@@ -277,12 +286,8 @@ def evaluate_rows(
         permutation_p_value(np.vstack(directions), np.vstack(truths)),
         hide,
         labels,
-        {name: tuple(each) for name, each in tuned.items() if name != "paper"},
+        {name: tuple(predictors) for name, predictors in tuned.items() if name != "paper"},
     )
-
-
-def _has_counts(rarity: Rarity | None, is_known: KnownMask) -> bool:
-    return rarity is not None and has_own(rarity.values, is_known)
 
 
 def _folds(
@@ -300,7 +305,7 @@ def _folds(
 
 def _auto(
     space: Space,
-    given: KnownRows,
+    known_rows: KnownRows,
     fold: Fold,
     rarity: Rarity | None,
     *,
@@ -308,22 +313,26 @@ def _auto(
     **options: Any,
 ) -> tuple[Decision, np.ndarray]:
     """Return the hidden rows as `auto` imputes them, and what it decided on the rows left."""
-    own = None
+    fold_rarity = None
     if rarity is not None:
         # A hidden row keeps its own rarity only if unknown rows have theirs.
         values = rarity.values.copy()
         if not has_own(values, fold.is_seen | np.isin(np.arange(values.size), fold.hidden)):
             values[fold.hidden] = np.nan
-        own = replace(rarity, values=values)
-    decision = decide(space, given.embedding, fold.is_seen, rarity=own, seed=seed + 1, **options)
-    offsets, rest = None, given
-    if decision.rule is not None and own is not None:
-        offsets = decision.rule.offsets(own.values, given, own.spared)
-        rest = KnownRows(without(given.embedding, fold.is_seen, offsets), fold.is_seen)
-    prediction = decision.predictor.predict(space, rest, Unknown(fold.places), tol=HIDDEN_TOL)
+        fold_rarity = replace(rarity, values=values)
+    decision = decide(
+        space, known_rows.embedding, fold.is_seen, rarity=fold_rarity, seed=seed + 1, **options
+    )
+    offsets, seen_rows = None, known_rows
+    if decision.rule is not None and fold_rarity is not None:
+        offsets = decision.rule.offsets(fold_rarity.values, known_rows, fold_rarity.spared)
+        seen_rows = without(known_rows.embedding, fold.is_seen, offsets)
+    prediction = decision.predictor.predict(space, seen_rows, Unknown(fold.places), tol=HIDDEN_TOL)
     if offsets is not None:
         offsets = offsets.completed(prediction.composition.mix, fold.places)
-    found, centre = prediction.vectors, rest.known.mean(axis=0)
-    factors = decision.stretch.factors(offsets, rest.unknown.size)[fold.places][:, None]
-    vectors = centre + factors * (found - centre)
+    predicted, centre = prediction.vectors, seen_rows.known.mean(axis=0)
+    # Everything that `impute` does after predicting is done here as well, or `auto` would be judged
+    # by vectors that no user gets.
+    factors = decision.stretch.factors(offsets, seen_rows.unknown.size)[fold.places][:, None]
+    vectors = centre + factors * (predicted - centre)
     return decision, vectors if offsets is None else vectors + offsets.unknown[fold.places]

@@ -1,4 +1,4 @@
-"""What a user could do instead, each tuned on the rows that it may see.
+"""What a user could do instead, each method tuned on the rows that it may see.
 
 A rival that is compared as it comes out of the box loses to anything that was tuned. So every rival
 has all preparations of the domain, and its own parameters, chosen inside the training fold: by
@@ -20,6 +20,7 @@ import numpy as np
 from vecfill.machine.blas import one_thread
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import (
+    PAPER,
     LinearRidge,
     MatchingPursuit,
     Mean,
@@ -27,15 +28,29 @@ from vecfill.model.predictors import (
     Predictor,
     Sparsemax,
 )
+from vecfill.model.predictors.fused import Fused
+from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
+from vecfill.trust.choose.candidates import kernel_ridges, raced
+from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.race import kernel_ridges, raced
+from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.choose.scores import RowScores, joined, score_rows, total_score
+from vecfill.trust.prove.hidden import HIDDEN_TOL
 
+Predict = Callable[[np.ndarray], np.ndarray]
+"""Places among the unknown rows -> their vectors."""
+
+AUTO_LABEL = "vecfill (auto)"
+
+PAPER_LABEL = "the paper's method"
+
+# From decision 15.
 MOST_TUNED_ON = 800
 """Known rows on which rivals are tuned: more would cost more than they tell."""
 
+# A guess, as the number of folds is.
 ENOUGH_HIDDEN = 150
 """Hidden rows after which no further fold is hidden."""
 
@@ -67,17 +82,11 @@ class Rival:
     """Rows of its own to compare entities by; ``None``: those of the domain."""
 
     def tuned(
-        self, space: Space, given: KnownRows, *, goal: str = "balanced", seed: int = 0
+        self, space: Space, known_rows: KnownRows, *, goal: str = "balanced", seed: int = 0
     ) -> Predictor:
         """Return its predictor, tuned on known rows alone."""
         with one_thread():
-            return self.tune(self.space or space, given, goal, seed)
-
-    def predict(
-        self, space: Space, given: KnownRows, places: np.ndarray, predictor: Predictor
-    ) -> np.ndarray:
-        """Return the vectors of some unknown rows as its predictor imputes them."""
-        return predictor.predict(self.space or space, given, Unknown(places)).vectors
+            return self.tune(self.space or space, known_rows, goal, seed)
 
     def fits(self, space: Space) -> bool:
         """Tell whether it can be used on a space."""
@@ -98,10 +107,11 @@ def by_hidden_rows(
     goal is kept.
     """
 
-    def tune(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:
-        trial = _Trial(space, given, goal, seed, enough)
-        tried = preparations or space.preparations
-        best = trial.best([replace(plain, preparation=each) for each in tried])
+    def tune(space: Space, known_rows: KnownRows, goal: str, seed: int) -> Predictor:
+        trial = _Trial(space, known_rows, goal, seed, enough)
+        names = preparations or space.preparations
+        best = trial.best([replace(plain, preparation=preparation) for preparation in names])
+        # In turn, not in all combinations: their number would be a product.
         for name, values in grid.items():
             best = trial.best([replace(best, **{name: value}) for value in values])
         return best
@@ -112,38 +122,41 @@ def by_hidden_rows(
 class _Trial:
     """Known rows of which some are hidden, and predictors scored on them."""
 
-    def __init__(self, space: Space, given: KnownRows, goal: str, seed: int, enough: int) -> None:
-        rows = np.flatnonzero(given.is_known)
+    def __init__(
+        self, space: Space, known_rows: KnownRows, goal: str, seed: int, enough: int
+    ) -> None:
+        rows = np.flatnonzero(known_rows.is_known)
         rng = np.random.default_rng(seed)
-        is_used = np.zeros(given.is_known.size, np.bool_)
+        is_used = np.zeros(known_rows.is_known.size, np.bool_)
+        # Rows that are left out are not seen either: tuning must cost the same on a large set.
         is_used[rng.permutation(rows)[:MOST_TUNED_ON]] = True
         n_used = int(is_used.sum())
         # Twice as few rows hidden at a time, if a fifth is more than enough.
         n_folds = min(n_used, N_FOLDS if n_used < 2 * N_FOLDS * enough else n_used // enough)
         self.folds = list(hidden_folds(is_used, n_folds=n_folds, seed=seed, enough=enough))
-        self.given = [KnownRows(given.embedding, fold.is_seen) for fold in self.folds]
-        self.known = given.embedding[is_used]
+        self.seen_rows = [KnownRows(known_rows.embedding, fold.is_seen) for fold in self.folds]
+        self.known = known_rows.embedding[is_used]
         self.space, self.goal = space, goal
         self._scores: dict[Predictor, RowScores] = {}
 
-    def best(self, tried: Sequence[Any]) -> Any:
+    def best(self, predictors: Sequence[Any]) -> Any:
         """Return the predictor that imputes the hidden rows best; of equals, the first."""
-        scores = [self._scored(each) for each in tried]
-        return tried[int(np.argmax(total_score(scores, self.goal)))]
+        scores = [self._scored(predictor) for predictor in predictors]
+        return predictors[int(np.argmax(total_score(scores, self.goal)))]
 
     def _scored(self, predictor: Predictor) -> RowScores:
         if predictor not in self._scores:
             parts = []
-            for fold, given in zip(self.folds, self.given, strict=True):
-                vectors = predictor.predict(self.space, given, Unknown(fold.places)).vectors
-                centre = given.known.mean(axis=0)
+            for fold, seen_rows in zip(self.folds, self.seen_rows, strict=True):
+                vectors = predictor.predict(self.space, seen_rows, Unknown(fold.places)).vectors
+                centre = seen_rows.known.mean(axis=0)
                 parts.append(score_rows(vectors, fold.truth, self.known, centre))
             self._scores[predictor] = joined(parts)
         return self._scores[predictor]
 
 
-def _kernel_ridge(space: Space, given: KnownRows, goal: str, seed: int) -> Predictor:  # noqa: ARG001
-    return raced(space, given, kernel_ridges(space), goal=goal)[0]
+def _kernel_ridge(space: Space, known_rows: KnownRows, goal: str, seed: int) -> Predictor:  # noqa: ARG001
+    return raced(space, known_rows, kernel_ridges(space), goal=goal)[0]
 
 
 # Sparsemax looks at directions only, so unit rows would be tried twice.
@@ -174,3 +187,67 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
     }
 )
 """Every rival by the name it has in reports."""
+
+
+class Competitors:
+    """The methods that `auto` is compared with, tuned on the known rows of one fold.
+
+    Beside several sources, rivals work with the first one, as their users would. Every source
+    competes alone, and every further one by ridge regression too: encode the text, and regress.
+    """
+
+    def __init__(
+        self,
+        space: Any,
+        known_rows: KnownRows,
+        decision: Decision,
+        rivals: Mapping[str, Rival],
+        *,
+        goal: str,
+        seed: int,
+    ) -> None:
+        self.tuned: dict[str, Predictor] = {}
+        self.predict: dict[str, Predict] = {}
+        self.labels = {"auto": AUTO_LABEL, "paper": PAPER_LABEL}
+        self.labels |= {name: rival.label for name, rival in rivals.items()}
+        self._known_rows = known_rows
+        self._tuning = {"goal": goal, "seed": seed}
+        if space.is_joint:
+            assert decision.choice is not None
+            self._add_sources(space, decision.choice.sources, rivals)
+            return
+        self._add("paper", PAPER, space)
+        for name, rival in rivals.items():
+            if rival.fits(space):
+                self._add(
+                    name, rival.tuned(space, known_rows, **self._tuning), rival.space or space
+                )
+
+    def _add(self, name: str, predictor: Predictor, space: Space) -> None:
+        self.tuned[name] = predictor
+        self.predict[name] = lambda places: (
+            predictor.predict(space, self._known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
+        )
+
+    def _add_sources(
+        self, space: SourcesSpace, reports: Sequence[SourceReport], rivals: Mapping[str, Rival]
+    ) -> None:
+        space = space.of_variants([report.variant for report in reports])
+        self._add("paper", Fused.of_one(space, 0, PAPER), space)
+        for place, (member, report) in enumerate(zip(space.members, reports, strict=True)):
+            # A guess cannot be tuned, and a source with too few known rows has no predictor.
+            if report.predictor is None or member.is_guess:
+                continue
+            alone = f"{member.name} alone"
+            self.labels[alone] = f"source {member.name!r} alone"
+            self._add(alone, Fused.of_one(space, place, report.predictor), space)
+            # What users do with a further source is mostly ridge regression; all rivals on all
+            # sources would multiply the time.
+            if place > 0:
+                rivals = {f"{member.name} + ridge": RIVALS["ridge"]}
+            member_rows = member.given(self._known_rows)
+            for name, rival in rivals.items():
+                if rival.fits(member.space):
+                    tuned = rival.tuned(member.space, member_rows, **self._tuning)
+                    self.labels.setdefault(name, f"ridge regression from source {member.name!r}")
+                    self._add(name, Fused.of_one(space, place, tuned), space)

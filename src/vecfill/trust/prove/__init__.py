@@ -3,10 +3,10 @@
 - `hidden`: Known rows hidden and imputed again: what could be seen of them, and what was true.
 - `signals`: What can be seen of an imputed row without its truth; each signal is one entry of
   `SIGNALS`.
-- `confidence`: An imputed row -> how far to trust it.
 - `strata`: Kinds of entities that are judged apart: a proof on one kind need not hold for another.
-- `source_strata`: Kinds of entities that several sources tell apart: by which describe them, and by
-  their names.
+- `confidence`: How far to trust each imputed row: what to expect, and bounds.
+- `learning`: Hidden rows -> how far to trust others: the one way from signals and kinds to
+  confidence.
 - `proof`: What hidden known rows prove about the imputed ones.
 - `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near
   them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.decision import hidden_offsets, without
-from vecfill.trust.choose.folds import Fold, dealt_out
+from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
 from vecfill.trust.prove.signals import signals
 
@@ -43,6 +43,10 @@ class Hidden:
     excess: tuple[float, float] = (0.0, 0.0)
     """What not to believe of the signals of unknown rows, for centred and plain cosine: by how much
     they would make these rows better, on average, than the hidden ones."""
+
+    def without_vectors(self) -> Hidden:
+        """Return what is kept of them to learn from: everything but the vectors."""
+        return replace(self, vectors=None)
 
     @property
     def as_found(self) -> Cosines:
@@ -119,39 +123,42 @@ def hide_and_impute(
     folds = list(folds)
     hidings = [_shown(embedding, fold, rule, rarity, as_rare=as_rare) for fold in folds]
     predicted = type(predictor).predict_folds(
-        [predictor], space, [(given, fold.places) for given, _, fold in hidings], tol=HIDDEN_TOL
+        [predictor],
+        space,
+        [(known_rows, fold.places) for known_rows, _, fold in hidings],
+        tol=HIDDEN_TOL,
     )
-    seen, scores, net, carried, imputed = [], [], [], [], []
-    for (rest, curve, fold), (found,) in zip(hidings, predicted, strict=True):
-        offsets = None if curve is None else curve.completed(found.composition.mix, fold.places)
+    signal_parts, scores, net, carried, imputed = [], [], [], [], []
+    for (seen_rows, curve, fold), (prediction,) in zip(hidings, predicted, strict=True):
+        offsets = (
+            None if curve is None else curve.completed(prediction.composition.mix, fold.places)
+        )
         centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
-        start = rest.known.mean(axis=0, dtype=np.float64)
-        steps = factor * (found.vectors.astype(np.float64) - start)
+        start = seen_rows.known.mean(axis=0, dtype=np.float64)
+        # 64 bits from here on: the mean and the offset are large beside a step.
+        steps = factor * (prediction.vectors.astype(np.float64) - start)
         if offsets is not None:
             start = start + offsets.unknown[fold.places]
         vectors, truth = start + steps, known[fold.truth].astype(np.float64)
-        seen.append(signals(rest, found, Unknown(fold.places)))
+        signal_parts.append(signals(seen_rows, prediction, Unknown(fold.places)))
         scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
         net.append(cosines(steps, truth - start))
         imputed.append(vectors)
         if region is not None and offsets is not None:
             assert rarity is not None
             carried.append(_carried(steps, truth, rarity[fold.hidden], region))
-    group = np.repeat(np.arange(len(folds)), [fold.hidden.size for fold in folds])
-    if len(folds) == 1:
-        group = dealt_out(group.size)
     rows = np.concatenate([fold.hidden for fold in folds])
-    moved = None
+    moved_cosines = None
     if carried:
-        moved = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
+        moved_cosines = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
     return Hidden(
         rows,
-        group,
-        np.vstack(seen),
+        judged_together(folds),
+        np.vstack(signal_parts),
         joined(scores),
         np.concatenate(net),
         np.vstack(imputed),
-        moved,
+        moved_cosines,
     )
 
 
@@ -164,12 +171,12 @@ def _shown(
     as_rare: bool,
 ) -> tuple[KnownRows, Offsets | None, Fold]:
     """Return what a fold shows, without the offset of rarity if there is one."""
-    given = KnownRows(embedding, fold.is_seen)
+    known_rows = KnownRows(embedding, fold.is_seen)
     if rule is None:
-        return given, None, fold
+        return known_rows, None, fold
     assert rarity is not None
-    offsets = hidden_offsets(rule, rarity, given, fold, as_rare=as_rare)
-    return KnownRows(without(embedding, fold.is_seen, offsets), fold.is_seen), offsets, fold
+    offsets = hidden_offsets(rule, rarity, known_rows, fold, as_rare=as_rare)
+    return without(embedding, fold.is_seen, offsets), offsets, fold
 
 
 def _carried(
@@ -183,13 +190,15 @@ def _carried(
     """
     curve, farther = region.curve, region.carried(rarity)
     shrink = curve.spread_at(farther) / curve.spread_at(rarity)
-    moved = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
+    moved_truth = curve.at(farther) + shrink[:, None] * (truth - curve.at(rarity))
+    # Steps of the block are not as long as those of unknown rows: more rows are seen there. From
+    # the offset a length changes no cosine, but from zero it does.
     length = float(np.sqrt((steps**2).sum(axis=1).mean()))
     steps = (region.length / length if length > 0 else 1.0) * steps
     start = region.middle + (curve.at(farther) if region.offset is None else region.offset)
-    return cosines(steps, moved - start), cosines(start + steps, moved)
+    return cosines(steps, moved_truth - start), cosines(start + steps, moved_truth)
 
 
-def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def cosines(vectors: np.ndarray, other_vectors: np.ndarray) -> np.ndarray:
     """Return the cosine of each pair of rows; 0 if one of them is zero."""
-    return np.einsum("ij,ij->i", unit(left), unit(right))
+    return np.einsum("ij,ij->i", unit(vectors), unit(other_vectors))

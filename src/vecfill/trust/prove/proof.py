@@ -13,32 +13,35 @@ from typing import Any
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.rarity import has_several_words
 from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
 from vecfill.trust.choose.choice import FEWEST_KNOWN
-from vecfill.trust.choose.decision import BLOCK, CLEAR, Decision, has_own
+from vecfill.trust.choose.decision import BLOCK, CLEAR, Decision
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.prove.confidence import (
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.hidden import Hidden, Region, hide_and_impute
+from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
-    Confidence,
-    Kinds,
+    FEWEST_HIDDEN,
+    Teacher,
+    Teachers,
     excess_of,
     expected_of,
-    learn_confidence,
-    put_together,
-    suspicious_rows,
 )
-from vecfill.trust.prove.hidden import Hidden, Region, hide_and_impute
 from vecfill.trust.prove.signals import SIGNALS, signals
-from vecfill.trust.prove.source_strata import kinds_by_source
-from vecfill.trust.prove.strata import Stratum, kinds_by_count, kinds_of, strata_of
+from vecfill.trust.prove.strata import Kinds, Stratum, Witness, kinds_of_rows, strata_of
 
 N_FOLDS = 5
+"""Folds of random rows: four fifths of the known rows stay, so hidden ones are little worse off
+than unknown ones. The usual number; a guess."""
 
 QUANTILES = np.linspace(0.0, 1.0, 11)
 """Of the rarities that hidden and unknown rows have, brought together."""
+
+ODD = 2.0
+"""Robust deviations below what rows like it reach, from which on a known row is suspicious. A
+guess: one row in forty of a bell curve, so rows must have little likeness at all, too."""
 
 
 @dataclass(frozen=True)
@@ -51,69 +54,6 @@ class Suspicion:
     """Between its vector and what its neighbours make of it."""
     expected: float
     """What known entities like it reach. The larger the gap, the more suspicious."""
-
-
-@dataclass(frozen=True, eq=False)
-class Teacher:
-    """Hidden rows from which the confidence of some unknown rows is learnt."""
-
-    told: Hidden
-    kinds: tuple[tuple[str | None, ...], ...]
-    """For each way of sorting, the kind of each hidden row; names come first."""
-    proof: str
-    other: Hidden | None = None
-    """Hidden rows of the other proof, whose bounds are not exceeded either."""
-
-    def confidence(self, seen: np.ndarray, kinds: Kinds, level: float) -> Confidence | None:
-        """Return the confidence of rows of which signals and kinds are seen.
-
-        Kinds may be told in the first ways of sorting only.
-        """
-        of_hidden = [np.array(labels, dtype=object) for labels in self.kinds[: len(kinds)]]
-        confidence = learn_confidence(
-            self.told,
-            seen,
-            level=level,
-            proof=self.proof,
-            of_hidden=of_hidden,
-            of_unknown=kinds,
-        )
-        if confidence is None or self.other is None:
-            return confidence
-        return confidence.lowered_to(learn_confidence(self.other, seen, level=level))
-
-
-@dataclass(frozen=True, eq=False)
-class Teachers:
-    """What teaches confidence, for the rows of the fit and for entities that come later."""
-
-    rare: Teacher | None
-    """For rows that may be unknown because they are rare; ``None``: as for the others."""
-    plain: Teacher
-    level: float
-    spares_several: bool = False
-    """Whether names of several words are unknown for another reason than rarity."""
-
-    def of_names(self, seen: np.ndarray, names: Sequence[str]) -> Confidence | None:
-        """Return the confidence of entities that came later, of which only names are known."""
-        may_be_rare = np.ones(len(names), np.bool_)
-        if self.spares_several:
-            may_be_rare = ~has_several_words(names)
-        return self.confidence(seen, [kinds_of(names)], may_be_rare)
-
-    def confidence(
-        self, seen: np.ndarray, kinds: Kinds, may_be_rare: np.ndarray
-    ) -> Confidence | None:
-        """Return the confidence of rows of which signals and kinds are seen."""
-        if self.rare is None:
-            return self.plain.confidence(seen, kinds, self.level)
-        if may_be_rare.all():
-            return self.rare.confidence(seen, kinds, self.level)
-        parts = [
-            (rows, teacher.confidence(seen[rows], [each[rows] for each in kinds], self.level))
-            for rows, teacher in ((may_be_rare, self.rare), (~may_be_rare, self.plain))
-        ]
-        return put_together(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +83,7 @@ class Proof:
         return {
             "speaks": self.speaks,
             "scores": {name: scores.means() for name, scores in self.scores.items()},
-            "strata": [each.to_dict() for each in self.strata],
+            "strata": [stratum.to_dict() for stratum in self.strata],
         }
 
 
@@ -151,57 +91,40 @@ def prove(
     model: Model, alignment: Alignment, decision: Decision, *, level: float, seed: int
 ) -> Proof:
     """Return what hiding known rows proves about a model's imputed rows."""
-    is_known = alignment.is_known
     if alignment.n_known < FEWEST_KNOWN:
         return Proof()
-    # Large folds would be ranked against all known rows at a cost, and tell no more.
-    n_folds = max(min(N_FOLDS, alignment.n_known), alignment.n_known // ENOUGH_HIDDEN)
-    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    hiding = _Hiding(model, alignment, decision, seed)
     # Neither needs the other, and each has steps that are work for one thread only.
     steps: list[Callable[[], Any]] = [
-        lambda: _hidden(model, alignment, decision, folds, as_rare=False),
-        lambda: _seen(model),
+        lambda: hiding.random_rows(as_rare=False),
+        lambda: signals_of_unknown(model),
     ]
-    of_random, seen = parallel_map(lambda step: step(), steps, n_jobs=model.space.n_beside)
-    hidden: dict[str, Hidden] = {"random": of_random}
+    random, unknown_signals = parallel_map(lambda step: step(), steps, n_jobs=model.space.n_beside)
+    hidden: dict[str, Hidden] = {"random": random}
     may_be_rare = _may_be_rare(alignment, decision)
     if may_be_rare.any() and (decision.proof == "rarest" or not decision.is_sure):
-        hidden["rarest"] = _hidden_block(model, alignment, decision, seen[may_be_rare])
-    rarest_speaks = decision.proof == "rarest" and may_be_rare.any()
+        hidden["rarest"] = hiding.rarest_rows(unknown_signals[may_be_rare])
+    rarest_speaks = bool(decision.proof == "rarest" and may_be_rare.any())
     if rarest_speaks and decision.rule is None:
         # Rare rows may be like any others here, and more of those were hidden.
-        rarest_speaks = differs(hidden["rarest"], hidden["random"])
-    kinds = _kinds(model, alignment, hidden["rarest" if rarest_speaks else "random"])
-    spares_several = alignment.rarity is not None and alignment.rarity.spares_several
-    plain = _teacher("random", hidden["random"], kinds)
-    teachers = Teachers(None, plain, level, spares_several)
-    if rarest_speaks:
-        other = None
-        if not decision.is_sure:
-            # What if the rows are not rare after all, and are imputed as if they were?
-            is_moved = decision.rule is not None
-            other = (
-                _hidden(model, alignment, decision, folds, as_rare=True)
-                if is_moved
-                else hidden["random"]
-            )
-        other = None if other is None else replace(other, vectors=None)
-        rare = replace(_teacher("rarest", hidden["rarest"], kinds), other=other)
-        teachers = replace(teachers, rare=rare)
-    elif "rarest" in hidden:
-        # They may be rare, so bounds are no higher than rare rows allow.
-        rare = replace(teachers.plain, other=replace(hidden["rarest"], vectors=None))
-        teachers = replace(teachers, rare=rare)
-    of_unknown = [labels[~is_known] for labels in kinds]
-    confidence = teachers.confidence(seen, of_unknown, may_be_rare)
+        rarest_speaks = differs(hidden["rarest"], random)
+    kinds = kinds_of_rows(model, alignment, hidden["rarest" if rarest_speaks else "random"].rows)
+    teachers = Teachers(
+        _rare_teacher(hiding, hidden, kinds, rarest_speaks=rarest_speaks),
+        Teacher.of(random, kinds, "random"),
+        level,
+        alignment.rarity is not None and alignment.rarity.spares_several,
+    )
+    of_unknown = [labels[~alignment.is_known] for labels in kinds]
+    confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
         speaks=speaks,
         scores={name: rows.scores for name, rows in hidden.items()},
         confidence=confidence,
-        strata=_strata(alignment, teachers, kinds, may_be_rare, hidden),
-        suspicious=_suspicions(alignment, hidden["random"]),
+        strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
+        suspicious=_suspicions(alignment, random),
         teachers=None if confidence is None else teachers,
         shown=hidden[speaks],
     )
@@ -215,94 +138,114 @@ def _may_be_rare(alignment: Alignment, decision: Decision) -> np.ndarray:
     return alignment.rarity.may_be_rare(~alignment.is_known)[~alignment.is_known]
 
 
-def _hidden_block(
-    model: Model, alignment: Alignment, decision: Decision, seen: np.ndarray
-) -> Hidden:
-    """Return the rarest known rows, hidden as a block and imputed as rare rows are.
-
-    `seen` are the signals of the unknown rows that are treated so.
-    """
-    assert alignment.rarity is not None
-    rarity = alignment.rarity
-    among = rarity.may_be_rare(alignment.is_known)
-    block = rarest_block(alignment.is_known, rarity.values, share=BLOCK, among=among)
-    region = _region(model, decision, rarity.values, block)
-    on_block = _hidden(model, alignment, decision, [block], as_rare=True, region=region)
-    return replace(on_block, excess=excess_of(on_block, seen))
-
-
-def _kinds(model: Model, alignment: Alignment, hidden: Hidden) -> list[np.ndarray]:
-    """Return the ways in which rows are sorted into kinds, a label of each row."""
-    by_count: list[np.ndarray] = []
-    if alignment.rarity is not None and has_own(alignment.rarity.values, alignment.is_known):
-        by_count = kinds_by_count(alignment.rarity.values, hidden.rows)
-    names = kinds_of(alignment.domain.entities)
-    return [names, *by_count, *kinds_by_source(model)]
+def _rare_teacher(
+    hiding: _Hiding, hidden: Mapping[str, Hidden], kinds: Kinds, *, rarest_speaks: bool
+) -> Teacher | None:
+    """Return what teaches the confidence of rows that may be rare; ``None``: as for the others."""
+    random, decision = hidden["random"], hiding.decision
+    if not rarest_speaks:
+        # They may be rare, so bounds are no higher than rare rows allow.
+        rarest = hidden.get("rarest")
+        return None if rarest is None else Teacher.of(random, kinds, "random", rarest)
+    doubt = None
+    if not decision.is_sure:
+        # What if the rows are not rare after all, and are imputed as if they were?
+        doubt = random if decision.rule is None else hiding.random_rows(as_rare=True)
+    return Teacher.of(hidden["rarest"], kinds, "rarest", doubt)
 
 
-def _teacher(proof: str, hidden: Hidden, kinds: Sequence[np.ndarray]) -> Teacher:
-    hidden = replace(hidden, vectors=None)
-    return Teacher(hidden, tuple(tuple(labels[hidden.rows].tolist()) for labels in kinds), proof)
-
-
-def _strata(
-    alignment: Alignment,
-    teachers: Teachers,
-    kinds: Sequence[np.ndarray],
-    may_be_rare: np.ndarray,
-    hidden: Mapping[str, Hidden],
-) -> tuple[Stratum, ...]:
-    """Return what is proved about each kind, by the hidden rows that speak for it."""
-    is_known, strata = alignment.is_known, []
-    nothing = [np.empty(0, dtype=object) for _ in kinds]
-    no_signals = np.empty((0, hidden["random"].signals.shape[1]))
-    by_teacher = [(teachers.plain, ~may_be_rare if teachers.rare else np.ones_like(may_be_rare))]
+def _witnesses(teachers: Teachers, kinds: Kinds, may_be_rare: np.ndarray) -> list[Witness]:
+    """Return the hidden rows from which was learnt, and for which unknown rows they speak."""
+    is_plain = np.ones_like(may_be_rare) if teachers.rare is None else ~may_be_rare
+    speakers = [(teachers.plain, is_plain, "")]
     if teachers.rare is not None:
-        by_teacher.append((teachers.rare, may_be_rare))
-    learnt = [
-        (teacher.told, rows, teacher.confidence(no_signals, nothing, teachers.level))
-        for teacher, rows in by_teacher
-        if rows.any() or len(by_teacher) == 1
-    ]
-    for labels in kinds:
-        for told, rows, confidence in learnt:
-            if confidence is not None:
-                here = labels.copy()
-                here[np.flatnonzero(~is_known)[~rows]] = None
-                found = strata_of(here, is_known, told, confidence.is_covered)
-                if len(learnt) == 1:
-                    strata += found
-                    continue
-                suffix = ", taken for rare" if told is learnt[-1][0] else ""
-                strata += [
-                    replace(stratum, name=stratum.name + suffix)
-                    for stratum in found
-                    if stratum.n_unknown
-                ]
-    return tuple(strata)
+        speakers = [speaker for speaker in speakers if is_plain.any()]
+        suffix = ", taken for rare" if speakers else ""
+        speakers.append((teachers.rare, may_be_rare, suffix))
+    # Coverage of hidden rows is the same whatever is unknown, so nothing is asked for.
+    no_signals = np.empty((0, teachers.plain.told.signals.shape[1]))
+    no_kinds = [np.empty(0, dtype=object) for _ in kinds]
+    witnesses = []
+    for teacher, rows, suffix in speakers:
+        confidence = teacher.confidence(no_signals, no_kinds, teachers.level)
+        if confidence is not None:
+            witnesses.append(Witness(teacher.told, confidence.is_covered, rows, suffix))
+    return witnesses
 
 
-def _seen(model: Model) -> np.ndarray:
+def signals_of_unknown(model: Model) -> np.ndarray:
     """Return the signals of a model's unknown rows."""
-    rest = model.as_predicted()
-    if not rest.unknown.size:
+    rows = model.as_predicted()
+    if not rows.unknown.size:
         return np.empty((0, len(SIGNALS)))
-    return signals(rest, replace(model.prediction, vectors=rest.embedding[rest.unknown]))
+    # The model's vectors have their offset and are stretched; signals are of what was predicted.
+    return signals(rows, replace(model.prediction, vectors=rows.embedding[rows.unknown]))
 
 
-def differs(one: Hidden, other: Hidden) -> bool:
+def differs(hidden: Hidden, other_hidden: Hidden) -> bool:
     """Tell whether hidden rows of two kinds come back with cosines that differ by more than chance.
 
     Examples
     --------
     >>> ones, half = RowScores(*[np.ones(40)] * 8), RowScores(*[np.linspace(0, 1, 40)] * 8)
-    >>> sure, mixed = (Hidden(None, None, None, each, None) for each in (ones, half))
-    >>> differs(sure, mixed), differs(mixed, mixed)
-    (True, False)
+    >>> sure, mixed = (Hidden(None, None, None, scores, None) for scores in (ones, half))
+    >>> differs(sure, mixed), differs(mixed, sure), differs(mixed, mixed)
+    (True, True, False)
     """
-    left, right = one.scores.centred_cosine, other.scores.centred_cosine
-    error = np.sqrt(left.var() / left.size + right.var() / right.size)
-    return bool(abs(left.mean() - right.mean()) > CLEAR * error)
+    cosine, other_cosine = hidden.scores.centred_cosine, other_hidden.scores.centred_cosine
+    error = np.sqrt(cosine.var() / cosine.size + other_cosine.var() / other_cosine.size)
+    return bool(abs(cosine.mean() - other_cosine.mean()) > CLEAR * error)
+
+
+class _Hiding:
+    """Known rows hidden and imputed again, as the unknown ones were imputed."""
+
+    def __init__(self, model: Model, alignment: Alignment, decision: Decision, seed: int) -> None:
+        self.model = model
+        self.alignment = alignment
+        self.decision = decision
+        n_known = alignment.n_known
+        # Large folds would be ranked against all known rows at a cost, and tell no more.
+        n_folds = max(min(N_FOLDS, n_known), n_known // ENOUGH_HIDDEN)
+        self.folds = list(
+            hidden_folds(alignment.is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN)
+        )
+
+    def random_rows(self, *, as_rare: bool) -> Hidden:
+        """Return random rows, imputed as rare ones are or as the others."""
+        return self._imputed(self.folds, as_rare=as_rare)
+
+    def rarest_rows(self, unknown_signals: np.ndarray) -> Hidden:
+        """Return the rarest known rows, hidden as a block and imputed as rare rows are.
+
+        `unknown_signals` are those of the unknown rows that are treated so.
+        """
+        rarity, is_known = self.alignment.rarity, self.alignment.is_known
+        assert rarity is not None
+        among = rarity.may_be_rare(is_known)
+        block = rarest_block(is_known, rarity.values, share=BLOCK, among=among)
+        region = _region(self.model, self.decision, rarity.values, block)
+        hidden = self._imputed([block], as_rare=True, region=region)
+        return replace(hidden, excess=excess_of(hidden, unknown_signals))
+
+    def _imputed(
+        self, folds: Sequence[Fold], *, as_rare: bool, region: Region | None = None
+    ) -> Hidden:
+        rule, stretch = self.decision.rule, self.decision.stretch
+        has_offset = rule is not None and (as_rare or rule.uses_own)
+        rarity = self.alignment.rarity
+        return hide_and_impute(
+            self.model.space,
+            self.alignment.embedding,
+            self.alignment.embedding[self.alignment.is_known],
+            self.model.predictor,
+            folds,
+            rule=rule,
+            as_rare=as_rare,
+            rarity=None if rarity is None else rarity.values,
+            region=region,
+            factor=stretch.rare if has_offset else stretch.plain,
+        )
 
 
 def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
@@ -313,21 +256,18 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
     says nothing reliable about rows that are rarer than all of them.
     """
     rule, offsets = decision.rule, model.offsets
-    if rule is None or rule.curve is None or offsets is None:
+    if rule is None or rule.curve is None or offsets is None or not offsets.is_rare.any():
         return None
-    if not offsets.is_rare.any():
-        return None
-    plain = model.as_predicted()
-    middle = plain.known.mean(axis=0, dtype=np.float64)
-    is_rare = offsets.is_rare
-    steps = decision.stretch.rare * (plain.embedding[plain.unknown][is_rare] - middle)
-    low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
+    rows, is_rare = model.as_predicted(), offsets.is_rare
+    middle = rows.known.mean(axis=0, dtype=np.float64)
+    steps = decision.stretch.rare * (rows.embedding[rows.unknown][is_rare] - middle)
     if rule.uses_own:
         hidden, unknown = (
-            np.quantile(each, QUANTILES)
-            for each in (rarity[block.hidden], offsets.assumed[is_rare])
+            np.quantile(values, QUANTILES)
+            for values in (rarity[block.hidden], offsets.assumed[is_rare])
         )
     else:
+        low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
         last = max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))
         hidden, unknown = np.array([low, high]), np.array([high, last])
     return Region(
@@ -340,40 +280,48 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
     )
 
 
-def _hidden(
-    model: Model,
-    alignment: Alignment,
-    decision: Decision,
-    folds: Sequence[Fold],
-    *,
-    as_rare: bool,
-    region: Region | None = None,
-) -> Hidden:
-    """Return hidden rows imputed as the unknown ones are, rare ones or the others."""
-    rarity = None if alignment.rarity is None else alignment.rarity.values
-    vectors, known = alignment.embedding, alignment.embedding[alignment.is_known]
-    rule = decision.rule
-    has_offset = rule is not None and (as_rare or rule.uses_own)
-    return hide_and_impute(
-        model.space,
-        vectors,
-        known,
-        model.predictor,
-        folds,
-        rule=rule,
-        as_rare=as_rare,
-        rarity=rarity,
-        region=region,
-        factor=decision.stretch.rare if has_offset else decision.stretch.plain,
-    )
+def suspicious_rows(hidden: Hidden, *, n_most: int = 50) -> np.ndarray:
+    """Return places in `hidden` of known rows that their imputation contradicts, worst first.
+
+    Such a row is expected to be imputed well, and yet its own vector points elsewhere: often a
+    homonym, such as the verb "reading" for a town.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> domain = rng.normal(size=(60, 3))
+    >>> embedding = domain.copy()
+    >>> embedding[7] = -5 * domain[7]
+    >>> from vecfill.model.predictors import PAPER
+    >>> from vecfill.model.space import Space
+    >>> folds = hidden_folds(np.ones(60, bool), n_folds=5, seed=0)
+    >>> hidden = hide_and_impute(Space(domain), embedding, embedding, PAPER, folds)
+    >>> 7 in hidden.rows[suspicious_rows(hidden)]
+    True
+    """
+    if hidden.rows.size < FEWEST_HIDDEN:
+        return np.empty(0, np.int64)
+    centred = hidden.scores.centred_cosine
+    surprise = centred - expected_of(hidden)
+    # The median of deviations, so that the suspicious rows themselves do not widen the limit; the
+    # factor makes it the standard deviation of a bell curve.
+    middle = np.median(surprise)
+    deviation = 1.4826 * np.median(np.abs(surprise - middle))
+    is_odd = (surprise < middle - ODD * deviation) & (centred < 0.5 * np.median(centred))
+    places = np.flatnonzero(is_odd)
+    return places[np.argsort(surprise[places], kind="stable")][:n_most]
 
 
 def _suspicions(alignment: Alignment, hidden: Hidden) -> tuple[Suspicion, ...]:
-    words, found = alignment.matches.words, []
     places = suspicious_rows(hidden)
-    expected = expected_of(hidden) if places.size else np.empty(0)
-    for place in places:
-        entity = alignment.domain.entities[hidden.rows[place]]
-        cosine = float(hidden.scores.centred_cosine[place])
-        found.append(Suspicion(entity, words[entity], cosine, float(expected[place])))
-    return tuple(found)
+    if not places.size:
+        return ()
+    expected, words = expected_of(hidden), alignment.matches.words
+    entities = [alignment.domain.entities[row] for row in hidden.rows[places]]
+    cosines = hidden.scores.centred_cosine[places].tolist()
+    return tuple(
+        Suspicion(entity, words[entity], cosine, expectation)
+        for entity, cosine, expectation in zip(
+            entities, cosines, expected[places].tolist(), strict=True
+        )
+    )

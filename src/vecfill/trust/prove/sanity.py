@@ -122,6 +122,7 @@ class Sanity:
         """Either ``"fine"``, ``"crowded"`` or ``"collapsed"``."""
         if self.imputed.n_vectors < FEWEST or self.true is None:
             return "fine"
+        # Cities of one country may well be alike, so they are compared with what they are made of.
         alike = self.imputed.spread - max(self.true.spread, self.stand_for or -1.0)
         hubs = self.imputed.largest_hub - self.true.largest_hub
         # Among few vectors, chance alone lets some share a word.
@@ -136,20 +137,20 @@ class Sanity:
         """What to say first if the vectors cannot be told apart as they should; else ``None``."""
         if self.verdict == "fine" or self.true is None:
             return None
-        what = (
+        problem = (
             "The imputed vectors have collapsed: they are nearly one vector"
             if self.verdict == "collapsed"
             else "The imputed vectors crowd together"
         )
         return (
-            f"{what}. They have {self.imputed}. Of hidden known entities, the true vectors have "
+            f"{problem}. They have {self.imputed}. Of hidden known entities, the true vectors have "
             f"{self.true}."
         )
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what a summary says, as labels and texts."""
         beside = "" if self.true is None else f" (known entities {self.true.spread:.2f})"
-        told = [
+        lines = [
             ("spread", f"mean cosine between new vectors {self.imputed.spread:.2f}{beside}"),
             (
                 "nearest",
@@ -159,8 +160,8 @@ class Sanity:
             ),
         ]
         if self.examples:
-            told.append(("examples", "; ".join(map(str, self.examples[:3]))))
-        return told
+            lines.append(("examples", "; ".join(map(str, self.examples[:3]))))
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -171,25 +172,29 @@ def sanity_of(
     model: Model, places: np.ndarray, names: tuple[str, ...], proof: Proof, words: Words
 ) -> Sanity:
     """Return what is seen of the unknown rows at some places, whose names are given for all."""
-    some = places[_sample(len(places), MOST_LOOKED_AT)]
-    vectors = model.embedding[model.rows.unknown[some]]
+    looked_at = places[_sample(len(places), MOST_LOOKED_AT)]
+    vectors = model.embedding[model.rows.unknown[looked_at]]
     look = words.look(vectors)
     hidden, true, hidden_examples = None, None, ()
-    shown = proof.shown
-    if shown is not None and len(shown.rows) > 1:
-        assert shown.vectors is not None
-        kept = _sample(len(shown.rows), MOST_LOOKED_AT)
-        its, imputed = shown.rows[kept], shown.vectors[kept]
-        hidden, true = words.look(imputed), words.look(model.embedding[its], own=its)
-        hidden_examples = words.examples(imputed, [words.entities[row] for row in its])
+    hidden_rows = proof.shown
+    if hidden_rows is not None and len(hidden_rows.rows) > 1:
+        assert hidden_rows.vectors is not None
+        sample = _sample(len(hidden_rows.rows), MOST_LOOKED_AT)
+        row_numbers, imputed = hidden_rows.rows[sample], hidden_rows.vectors[sample]
+        hidden, true = (
+            words.look(imputed),
+            words.look(model.embedding[row_numbers], own_rows=row_numbers),
+        )
+        hidden_examples = words.examples(imputed, [words.entities[row] for row in row_numbers])
     stand_for = None
     if true is not None and look.spread - true.spread > LITTLE:
         # They may well be alike if the known entities that they are made of are.
-        shares = model.shares(some[_sample(len(some), MOST_ANCHORS)])
+        shares = model.shares(looked_at[_sample(len(looked_at), MOST_ANCHORS)])
         anchors = shares.argmax(axis=1)[shares.max(axis=1) > CLEAR_SHARE / shares.shape[1]]
+        # If most vectors are mixes of many, no single entity says how alike they should be.
         if 2 * anchors.size > len(shares):
             stand_for = round(spread(model.known[anchors]), 4)
-    examples = words.examples(vectors, [names[place] for place in some])
+    examples = words.examples(vectors, [names[place] for place in looked_at])
     return Sanity(look, hidden, true, stand_for, examples, hidden_examples, words.is_whole)
 
 
@@ -231,9 +236,9 @@ class Words:
         row_of = {word: row for row, word in enumerate(self._words)}
         self._own = np.array([row_of.get(word_of.get(name, ""), -1) for name in entities], np.int64)
 
-    def look(self, vectors: np.ndarray, own: np.ndarray | None = None) -> Look:
-        """Return what is seen of some vectors; words of entities in rows `own` are left out."""
-        nearest = self._nearest(vectors, 1, own)[:, 0]
+    def look(self, vectors: np.ndarray, own_rows: np.ndarray | None = None) -> Look:
+        """Return what is seen of some vectors; words of entities in `own_rows` are left out."""
+        nearest = self._nearest(vectors, 1, own_rows)[:, 0]
         counts = np.bincount(nearest)
         return Look(
             len(vectors),
@@ -252,26 +257,32 @@ class Words:
             for row, places in zip(rows.tolist(), nearest.tolist(), strict=True)
         )
 
-    def _nearest(self, vectors: np.ndarray, n: int, own: np.ndarray | None = None) -> np.ndarray:
+    def _nearest(
+        self, vectors: np.ndarray, n: int, own_rows: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the rows of the nearest words, the nearest first."""
+        # 32 bits, because the whole file may be multiplied; nearest words need no more digits.
         directions = unit(np.asarray(vectors, np.float64)).astype(np.float32)
         nearest = np.empty((len(vectors), n), np.int64)
         for block in row_blocks(len(vectors), ROWS_PER_BLOCK):
             nearness = directions[block] @ self._directions.T
-            if own is not None:
-                places = self._own[own[block]]
+            if own_rows is not None:
+                places = self._own[own_rows[block]]
                 is_there = np.flatnonzero(places >= 0)
                 nearness[is_there, places[is_there]] = -np.inf
+            # A sort of the whole file would take longer than the product.
             if n == 1:
                 nearest[block, 0] = nearness.argmax(axis=1)
                 continue
-            some = np.argpartition(-nearness, n - 1, axis=1)[:, :n]
-            order = np.argsort(-np.take_along_axis(nearness, some, axis=1), axis=1, kind="stable")
-            nearest[block] = np.take_along_axis(some, order, axis=1)
+            unsorted = np.argpartition(-nearness, n - 1, axis=1)[:, :n]
+            order = np.argsort(
+                -np.take_along_axis(nearness, unsorted, axis=1), axis=1, kind="stable"
+            )
+            nearest[block] = np.take_along_axis(unsorted, order, axis=1)
         return nearest
 
 
-def _sample(n: int, most: int) -> np.ndarray:
+def _sample(n: int, n_most: int) -> np.ndarray:
     """Return at most so many places, evenly spread.
 
     Examples
@@ -279,4 +290,4 @@ def _sample(n: int, most: int) -> np.ndarray:
     >>> _sample(10, 5)
     array([0, 2, 4, 6, 8])
     """
-    return np.arange(n)[:: -(-n // most)] if n else np.arange(0)
+    return np.arange(n)[:: -(-n // n_most)] if n else np.arange(0)

@@ -11,7 +11,7 @@ from vecfill.method.solve import system as system_module
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.space import Space
-from vecfill.trust.explanation import Explanation, place_of
+from vecfill.trust.explain import Explanation, place_of
 
 
 @given(
