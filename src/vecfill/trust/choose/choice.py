@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -318,12 +318,29 @@ def _judged(trials: Trials, group: np.ndarray) -> Choice:
     tried = tuple(trials.scores)
     scores = [trials.scores[each] for each in tried]
     directions = [trials.directions[each] for each in tried]
-    honest, found = honest_scores(scores, directions, group, trials.goal)
+    return judged(tried, scores, directions, trials.truth(), group, trials.stretch, trials.goal)
+
+
+def judged(
+    tried: Sequence[Any],
+    scores: Sequence[RowScores],
+    directions: Sequence[np.ndarray],
+    truth: np.ndarray,
+    group: np.ndarray,
+    stretch: Callable[[Any], float],
+    goal: str = "balanced",
+) -> Choice:
+    """Return the choice among predictors, by their scores and directions on hidden rows.
+
+    `truth` holds the true directions, and `stretch` gives the factor of the best predictor.
+    """
+    best = tried[int(np.argmax(standing(scores, np.arange(group.size), goal)))]
+    honest, honest_directions = honest_scores(scores, directions, group, goal)
     return Choice(
-        trials.best(),
-        tried,
+        best,
+        tuple(tried),
         tuple(score.means() for score in scores),
         honest,
-        permutation_p_value(found, trials.truth()),
-        trials.stretch(trials.best()),
+        permutation_p_value(honest_directions, truth),
+        stretch(best),
     )
