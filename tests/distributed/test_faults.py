@@ -21,7 +21,7 @@ from tests.distributed.made import PLAIN, Made, made
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.engines import Engine, Given, Processes
 from vecfill.distributed.job import impute_dataset
-from vecfill.distributed.status import job_status
+from vecfill.distributed.plan import job_status
 from vecfill.distributed.tasks import Runner, Task, TaskError
 from vecfill.errors import InputError
 from vecfill.io import atomic
@@ -328,6 +328,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
 DRIVER = """
 import sys
 from vecfill.distributed.job import impute_dataset
+from vecfill.distributed.plan import job_status
 from vecfill.model.predictors import LatentSemantic
 f, v, o, w, n = sys.argv[1:]
 def progress(stage, done, total):

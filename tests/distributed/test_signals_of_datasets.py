@@ -24,7 +24,6 @@ def test_signals_are_those_in_memory(share, tmp_path, monkeypatch):
         return found[-1]
 
     monkeypatch.setattr(judging, "signals_of", watched)
-    monkeypatch.setattr("vecfill.distributed.emitting.seen_of", judging.seen_of)
     data = made(tmp_path, n_rows=800)
     data.imputed("work", method=predictor)
     space, given = Space(data.rows, n_jobs=1), KnownRows(data.vectors, data.is_known)

@@ -8,12 +8,11 @@ can run. Read in this order:
 - `tasks`: a task, and the runner that retries, repairs and watches
 - `layout`: how the work is cut
 - `plan`: the work folder: plan, lock, how far the job is
-- `dataset`, `ingest`, `embedding_file`: Parquet -> blocks of rows
+- `dataset`, `ingest`: Parquet -> blocks of rows
 - `alignment`: which entities are known, and their vectors
-- `preparing`, `partition`, `neighbors`, `spanning`, `weighing`: the graph and its weights
+- `preparing`, `partition`, `graph`, `weighing`: rows in cells, neighbours, tree and weights
 - `trend`, `solving`: vectors of the unknown rows
-- `judging`: hidden rows, for the choice of a method and for confidence
+- `judging`: hidden rows, and what is seen of solved ones, for choice and confidence
 - `methods`: these stages for one method, or for the best of a few
-- `emitting`, `publishing`, `job`: parts; output and manifest; the whole job
-- `status`: how far a job is, as its work folder shows
+- `emitting`, `job`: parts, output and manifest; the whole job
 """

@@ -135,6 +135,12 @@ class Dataset:
             )
 
 
+def lists_of(vectors: np.ndarray) -> pa.Array:
+    """Return vectors as a column of lists of one length."""
+    flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
 def _as_floats(column: Any) -> np.ndarray:
     if pa.types.is_boolean(column.type):
         column = pc.cast(column, pa.uint8())

@@ -14,10 +14,9 @@ from vecfill import checks
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.alignment import Known, aligned
 from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
-from vecfill.distributed.embedding_file import converted
-from vecfill.distributed.emitting import Emission, emitted
+from vecfill.distributed.emitting import Emission, emitted, publish, refuse_output
 from vecfill.distributed.engines import Engine, closing, engine_of
-from vecfill.distributed.ingest import ingest_tasks
+from vecfill.distributed.ingest import converted, ingest_tasks
 from vecfill.distributed.layout import (
     PROCESS_BYTES,
     Layout,
@@ -26,15 +25,15 @@ from vecfill.distributed.layout import (
     rows_in_group,
     task_bytes,
 )
-from vecfill.distributed.methods import Chosen, checked_method, choose_method
-from vecfill.distributed.publishing import publish, refuse_output
+from vecfill.distributed.methods import Chosen, Ground, checked_method, choose_method
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.io.provenance import provenance
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.search.cells import MOST_CELLS
+from vecfill.model.predictors import LatentSemantic
 from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
-from vecfill.trust.choose.choice import Choice
+from vecfill.trust.notes import no_signal
 from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000
@@ -180,8 +179,8 @@ class _Job:
     out: str
     work: str
     ask: Ask
-    asked: Any
-    """The predictor that was asked for; ``None`` if one is to be chosen."""
+    predictor: LatentSemantic | None
+    """The one that was asked for; ``None`` if one is to be chosen."""
 
     @property
     def recall(self) -> float | None:
@@ -198,14 +197,14 @@ class _Job:
         layout = self._layout(features, inputs, memory, engine.n_workers)
         runner.run(ingest_tasks(layout, features, "features"))
         if vectors is None:
-            how_read = (reading.format, reading.member)
-            vectors = converted(runner, layout, self.vectors, *how_read)
+            how_read = {"format": reading.format, "member": reading.member}
+            vectors = converted(runner, layout, self.vectors, how_read)
         known, notes = self._known(runner, layout, vectors)
         budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
-        chosen = choose_method(runner, layout, known, how, self.asked, self.recall,
-                               trust.level, budget)  # fmt: skip
+        ground = Ground(runner, layout, known, self.recall, budget)
+        chosen = choose_method(ground, how, self.predictor, trust.level)
         if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
-            raise NoSignalError(_no_signal(chosen.choice))
+            raise NoSignalError(no_signal(chosen.choice))
         emission = Emission(
             chosen.system,
             chosen.predictor,
@@ -250,8 +249,8 @@ class _Job:
             **{name: getattr(self.ask.trust, name) for name in USED_TRUST},
             "recall": self.recall,
         }
-        what = {"inputs": inputs, "options": options, "versions": plan.versions()}
-        sizes = plan.adopt_plan(Path(self.work), what, sizes)
+        job = {"inputs": inputs, "options": options, "versions": plan.versions()}
+        sizes = plan.adopt_plan(Path(self.work), job, sizes)
         return Layout(Path(self.work), **sizes)
 
     def _known(
@@ -309,8 +308,8 @@ class _Job:
             chosen.coverage,
             None if chosen.hidden is None else chosen.hidden.scores.means(),
             () if choice is None else tuple(
-                {**each.to_dict(), **means}
-                for each, means in zip(choice.tried, choice.means, strict=True)
+                {**predictor.to_dict(), **means}
+                for predictor, means in zip(choice.tried, choice.means, strict=True)
             ),
             notes,
             {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
@@ -337,12 +336,3 @@ def _is_parquet(path: str) -> bool:
         raise InputError(
             f"{path} cannot be read: {error.strerror}. Name a file of vectors."
         ) from error
-
-
-def _no_signal(choice: Choice) -> str:
-    return (
-        "The features carry no signal about these vectors: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
-        f"p = {choice.p_value:.2g}). Check that names and rows belong together, or use other "
-        "features; force=True imputes anyway."
-    )

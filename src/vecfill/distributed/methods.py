@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vecfill.distributed.alignment import Known
-from vecfill.distributed.judging import (
-    HiddenRows,
-    candidates_of,
-    centred,
-    chosen,
-    hidden_places,
-    put_together,
-    seen_of,
-    write_masks,
-)
+from vecfill.distributed.alignment import Known, Sample
+from vecfill.distributed.graph import Search, planned_search, searched, spanned
+from vecfill.distributed.judging import HiddenRows, centred, chosen, hide
 from vecfill.distributed.layout import Layout
-from vecfill.distributed.neighbors import Search, planned_search, searched
 from vecfill.distributed.partition import Partition, partitioned
 from vecfill.distributed.preparing import PREPARATIONS, prepared
-from vecfill.distributed.solving import ROUGH_TOL, System, Wanted, built, solved
-from vecfill.distributed.spanning import spanned
+from vecfill.distributed.solving import Solving, System, solved
 from vecfill.distributed.tasks import Runner
-from vecfill.distributed.trend import Sample, Trend, fitted_trend
+from vecfill.distributed.trend import Trend, fitted_trend
 from vecfill.distributed.weighing import weighed
 from vecfill.errors import InputError
 from vecfill.method.trend import MAX_RANK
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.requests import Method
+from vecfill.trust.choose.candidates import FIRST_RIDGE, with_trends
 from vecfill.trust.choose.choice import Choice
 from vecfill.trust.prove.confidence import learn_confidence
-from vecfill.trust.prove.hidden import Hidden
+from vecfill.trust.prove.hidden import HIDDEN_TOL, Hidden
+from vecfill.trust.prove.signals import SPREAD_TOL
 from vecfill.wording import count
 
 AUTO_PREPARATIONS = ("as_given", "standardized", "unit_rows")
 """Preparations that `auto` compares; each costs a search for neighbours of its own."""
 
 AUTO_DEGREE = 8
+"""The degree that `auto` begins with in memory; others would cost another tree."""
+
+MIX_SIGNALS = {"directions": SPREAD_TOL, "probes": SPREAD_TOL}
+"""What is solved so that rows can be told by how they are mixed."""
+
+
+Request = tuple[Sample, dict[str, float], np.ndarray | None]
+"""Which rows may be seen, what to solve besides what predictors need, and the rows wanted."""
 
 
 @dataclass(frozen=True)
@@ -58,30 +59,30 @@ class Chosen:
 def checked_method(how: Method) -> LatentSemantic | None:
     """Return the predictor that was asked for, ``None`` if one is to be chosen; or refuse it."""
     if how.setting():
-        asked = LatentSemantic(**how.setting())
+        predictor = LatentSemantic(**how.setting())
     elif how.method in (None, "auto"):
         return None
     elif how.method == "paper":
-        asked = PAPER
+        predictor = PAPER
     elif isinstance(how.method, LatentSemantic):
-        asked = how.method
+        predictor = how.method
     else:
         raise InputError(
             f"method={how.method!r} cannot be used on datasets. Use 'auto', 'paper' or a "
             "LatentSemantic(...)."
         )
-    if asked.preparation not in PREPARATIONS:
+    if predictor.preparation not in PREPARATIONS:
         raise InputError(
-            f"preparation={asked.preparation!r} needs whole columns in memory. Use one of "
+            f"preparation={predictor.preparation!r} needs whole columns in memory. Use one of "
             f"{', '.join(PREPARATIONS)}."
         )
-    if asked.solver != "direct":
+    if predictor.solver != "direct":
         raise InputError("solver='power' is not built for datasets. Use the direct solver.")
-    return asked
+    return predictor
 
 
 @dataclass(frozen=True)
-class _Ground:
+class Ground:
     """What all candidates stand on."""
 
     runner: Runner
@@ -103,107 +104,84 @@ class _Ground:
         self,
         predictors: list[LatentSemantic],
         partition: Partition,
-        asked: list[tuple[Sample, dict[str, float], np.ndarray | None]],
-    ) -> list[Wanted]:
+        requests: Sequence[Request],
+    ) -> list[Solving]:
         """Return the equations of predictors that differ in their share, and their trend, solved.
 
-        Asked for are samples, kinds to solve besides what the predictors themselves need, and
-        which rows are wanted. All samples are solved side by side, and the first decides how.
+        All samples are solved side by side, and the first decides how.
         """
-        runner, shares = self.runner, [each.residual_share for each in predictors]
+        runner, shares = self.runner, [predictor.residual_share for predictor in predictors]
         key = predictors[0].weights_key
         weighed(runner, partition, key)
-        wanted = []
-        for sample, kinds, only in asked:
-            trend = None
-            if any(share is not None for share in shares):
-                trend = fitted_trend(runner, partition.view, sample)
-            tol = TOL if sample.variant == "final" else ROUGH_TOL
-            own = {"values": tol} if None in shares else {}
+        has_trend, leader = shares != [None], System(partition, requests[0][0], key)
+        solvings = []
+        for sample, kinds, only in requests:
+            trend = fitted_trend(runner, partition.view, sample) if has_trend else None
+            tol = TOL if sample.variant == "final" else HIDDEN_TOL
+            vectors = {"values": tol} if None in shares else {}
             if any(shares):
-                own["residuals"] = tol
-            system, leader = (System(partition, each, key) for each in (sample, asked[0][0]))
-            wanted.append(Wanted(system, leader, trend, {**own, **kinds}, only))
-        built(runner, wanted, self.memory)
-        solved(runner, wanted, self.memory)
-        return wanted
-
-
-MIX_SIGNALS = {"directions": ROUGH_TOL, "probes": ROUGH_TOL}
-"""What is solved so that rows can be told by how they are mixed."""
+                vectors["residuals"] = tol
+            system = System(partition, sample, key)
+            solvings.append(Solving(system, leader, trend, {**vectors, **kinds}, only))
+        solved(runner, solvings, self.memory)
+        return solvings
 
 
 def choose_method(
-    runner: Runner,
-    layout: Layout,
-    known: Known,
-    how: Method,
-    asked: LatentSemantic | None,
-    recall: float | None,
-    level: float,
-    memory: int,
+    ground: Ground, how: Method, predictor: LatentSemantic | None, level: float
 ) -> Chosen:
     """Return the method asked for, or the one that imputes hidden rows best, and what it solved."""
-    places = hidden_places(known.n_known, how.seed)
-    if asked is None and not places.size:
+    runner, known = ground.runner, ground.known
+    fold = hide(known, how.seed)
+    final, sample = Sample(known, "final"), Sample(known, "hidden")
+    has_hidden = bool(fold.hidden.size)
+    if predictor is None and not has_hidden:
         raise InputError(
             f"Only {count(known.n_known, 'entity is', 'entities are')} known, too few to choose a "
             "method by hiding some: "
             "100 are needed. Use method='paper', or give a setting."
         )
-    write_masks(known, places)
-    ground = _Ground(runner, layout, known, recall, memory)
-    final, sample = Sample(known, "final"), Sample(known, "hidden")
     centred(runner, final)
-    choice = None
-    graphs: dict[str, tuple[Partition, Search]] = {}
-    if asked is None:
+    if has_hidden:
         centred(runner, sample)
-        choice = _compared(ground, HiddenRows(sample, places), graphs, how.goal)
-    predictor = asked if choice is None else choice.predictor
-    assert isinstance(predictor, LatentSemantic)
+    hidden_rows, choice = HiddenRows(sample, fold), None
+    graphs: dict[str, tuple[Partition, Search]] = {}
+    if predictor is None:
+        choice = _compared(ground, hidden_rows, graphs, how.goal)
+        assert isinstance(choice.predictor, LatentSemantic)
+        predictor = choice.predictor
     if predictor.preparation not in graphs:
         graphs[predictor.preparation] = ground.graph(predictor.preparation, predictor.min_degree)
     partition, search = graphs[predictor.preparation]
-    if not places.size:
-        (found,) = ground.solved([predictor], partition, [(final, {}, None)])
-        return Chosen(predictor, found.system, found.trend, None, None, choice, search.recall)
-    centred(runner, sample)
-    rows = HiddenRows(sample, places)
-    both = [(sample, MIX_SIGNALS, rows.places_unseen()), (final, MIX_SIGNALS, None)]
-    of_hidden, found = ground.solved([predictor], partition, both)
-    hidden = _judged(predictor, of_hidden, rows)
-    trust = learn_confidence(hidden, hidden.signals, level=level)
-    coverage = None if trust is None else trust.coverage
-    return Chosen(predictor, found.system, found.trend, hidden, coverage, choice, search.recall)
+    requests: list[Request] = [(final, {}, None)]
+    if has_hidden:
+        requests = [(sample, MIX_SIGNALS, fold.places), (final, MIX_SIGNALS, None)]
+    *of_hidden, of_unknown = ground.solved([predictor], partition, requests)
+    hidden = coverage = None
+    for solving in of_hidden:
+        solved_rows = hidden_rows.solved(solving.system, solving.trend)
+        hidden = hidden_rows.scored(solved_rows, predictor)
+        confidence = learn_confidence(hidden, hidden.signals, level=level)
+        coverage = None if confidence is None else confidence.coverage
+    system, trend = of_unknown.system, of_unknown.trend
+    return Chosen(predictor, system, trend, hidden, coverage, choice, search.recall)
 
 
 def _compared(
-    ground: _Ground,
+    ground: Ground,
     hidden: HiddenRows,
     graphs: dict[str, tuple[Partition, Search]],
     goal: str,
 ) -> Choice:
     """Return the candidate that does best on the hidden rows."""
-    found, only = [], hidden.places_unseen()
+    predictions: dict[LatentSemantic, np.ndarray] = {}
     for preparation in AUTO_PREPARATIONS:
         graphs[preparation] = ground.graph(preparation, AUTO_DEGREE)
-        kin = candidates_of(preparation, AUTO_DEGREE)
-        if ground.layout.n_features > MAX_RANK:
-            kin = kin[:1]
-        partition = graphs[preparation][0]
-        (solved,) = ground.solved(kin, partition, [(hidden.sample, {}, only)])
-        rows, part = partition.view.some_rows(hidden.numbers), slice(0, only.size)
-        found += [
-            (each, put_together(each, solved.system, solved.trend, rows, part)) for each in kin
-        ]
-    return chosen(hidden, found, goal)
-
-
-def _judged(predictor: LatentSemantic, solved: Wanted, hidden: HiddenRows) -> Hidden:
-    """Return the hidden rows under the method used: what can be seen of them, and their scores."""
-    system, trend, only = solved.system, solved.trend, hidden.places_unseen()
-    rows, part = system.partition.view.some_rows(hidden.numbers), slice(0, only.size)
-    vectors = put_together(predictor, system, trend, rows, part)
-    signals = seen_of(system, trend, vectors, rows, part, only)
-    return hidden.judged(vectors, signals)
+        plain = LatentSemantic(preparation, AUTO_DEGREE, FIRST_RIDGE)
+        is_wide = ground.layout.n_features > MAX_RANK
+        kin = [plain] if is_wide else with_trends(plain, alone=True)
+        request: Request = (hidden.sample, {}, hidden.fold.places)
+        (solving,) = ground.solved(kin, graphs[preparation][0], [request])
+        rows = hidden.solved(solving.system, solving.trend)
+        predictions |= {predictor: rows.vectors(predictor) for predictor in kin}
+    return chosen(*hidden.judge(), predictions, goal)
