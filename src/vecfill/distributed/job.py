@@ -17,6 +17,7 @@ from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
 from vecfill.distributed.emitting import Emission, emitted, publish, refuse_output
 from vecfill.distributed.engines import Engine, closing, engine_of
 from vecfill.distributed.ingest import converted, ingest_tasks
+from vecfill.distributed.judging import FEWEST_KNOWN
 from vecfill.distributed.layout import (
     PROCESS_BYTES,
     Layout,
@@ -170,6 +171,17 @@ def _refuse_unused(ask: Ask) -> None:
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
 
 
+def _refuse_limits(trust: Trust, n_known: int) -> None:
+    """Refuse limits of confidence where too few rows are known to learn any."""
+    limits = ("min_confidence", "min_bound")
+    requested = [name for name in limits if getattr(trust, name) is not None]
+    if requested and n_known < FEWEST_KNOWN:
+        raise InputError(
+            f"{requested[0]} needs a confidence, and too few entities are known to learn one "
+            f"({n_known}; {FEWEST_KNOWN} are needed). Leave it out, and name another work folder."
+        )
+
+
 @dataclass(frozen=True)
 class _Job:
     """One job: what was asked for."""
@@ -200,6 +212,8 @@ class _Job:
             how_read = {"format": reading.format, "member": reading.member}
             vectors = converted(runner, layout, self.vectors, how_read)
         known, notes = self._known(runner, layout, vectors)
+        if known.n_known < layout.n_rows:
+            _refuse_limits(trust, known.n_known)
         budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
         ground = Ground(runner, layout, known, self.recall, budget)
         chosen = choose_method(ground, how, self.predictor, trust.level)

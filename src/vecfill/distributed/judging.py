@@ -35,6 +35,9 @@ from vecfill.trust.prove.signals import Seen, signals_of
 HIDDEN_SHARE = 5
 """One known row in so many is hidden, up to enough: as a fold of five in memory."""
 
+FEWEST_KNOWN = HIDDEN_SHARE * FEWEST_HIDDEN
+"""Known rows of which enough can be hidden to choose a method, or to teach confidence."""
+
 
 def hidden_places(n_known: int, seed: int) -> np.ndarray:
     """Return which known rows are hidden, as places among them; none if there are too few.

@@ -9,7 +9,7 @@ import numpy as np
 
 from vecfill.distributed.alignment import Known, Sample
 from vecfill.distributed.graph import Search, planned_search, searched, spanned
-from vecfill.distributed.judging import HiddenRows, centred, chosen, hide
+from vecfill.distributed.judging import FEWEST_KNOWN, HiddenRows, centred, chosen, hide
 from vecfill.distributed.layout import Layout
 from vecfill.distributed.partition import Partition, partitioned
 from vecfill.distributed.preparing import PREPARATIONS, prepared
@@ -139,7 +139,7 @@ def choose_method(
         raise InputError(
             f"Only {count(known.n_known, 'entity is', 'entities are')} known, too few to choose a "
             "method by hiding some: "
-            "100 are needed. Use method='paper', or give a setting."
+            f"{FEWEST_KNOWN} are needed. Use method='paper', or give a setting."
         )
     centred(runner, final)
     if has_hidden:
