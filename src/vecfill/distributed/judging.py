@@ -120,14 +120,14 @@ class SolvedRows:
     def signals(self, vectors: np.ndarray) -> np.ndarray:
         """Return every signal of the rows, whose vectors are these."""
         trend, rows = self.trend, self.rows
-        seen = Seen(
+        visible = Seen(
             vectors,
             read_array(self.system.sample.piece("centre")),
             self,
             None if trend is None else lambda part: trend.values(rows[part]),
             *(np.sum(self._slabs(kind), axis=0) for kind in ("directions", "probes")),
         )
-        return signals_of(seen)
+        return signals_of(visible)
 
     def straight(self) -> np.ndarray:
         """Return how much of each row's weight rests on known rows directly."""

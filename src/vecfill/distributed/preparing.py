@@ -96,19 +96,19 @@ def prepared(runner: Runner, layout: Layout, preparation: str) -> View:
     is_safe = largest == 0.0 or 1 / SAFE_RANGE <= largest <= SAFE_RANGE
     if preparation == "as_given" and is_safe:
         return View(layout, preparation, is_raw=True)
-    ones, arrays = np.ones(layout.n_features), {}
+    unscaled, arrays = np.ones(layout.n_features), {}
     if preparation == "as_given":
         # A power of two: squares of what is prepared are numbers, and no digit changes.
-        scale = ones * 2.0 ** -float(np.frexp(largest)[1])
+        scale = unscaled * 2.0 ** -float(np.frexp(largest)[1])
     elif preparation == "unit_rows":
-        scale = ones
+        scale = unscaled
     elif preparation == "standardized":
         scale = inverse(sizes)
         mean, squares = _moments(runner, layout, preparation, scale, is_full=False)
         spread = np.where(low < high, np.sqrt(squares / layout.n_rows), 0.0)
-        arrays = {"by_largest": ones, "mean": mean, "by_spread": inverse(spread)}
+        arrays = {"by_largest": unscaled, "mean": mean, "by_spread": inverse(spread)}
     else:
-        scale = inverse(ones * largest)
+        scale = inverse(unscaled * largest)
         mean, gram = _moments(runner, layout, preparation, scale, is_full=True)
         direction = np.linalg.eigh(gram)[1][:, -1]
         arrays = {"largest": np.ones(1), "mean": mean, "direction": direction}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +150,8 @@ class Runner:
 
     def total(self, paths: Iterable[Path]) -> np.ndarray:
         """Return the sum of the arrays of pieces, added in their order."""
-        first, *others = (self.read(pieces.read_array, path) for path in paths)
-        total = np.array(first)
-        for array in others:
-            total += array
-        return total
+        arrays = (self.read(pieces.read_array, path) for path in paths)
+        return reduce(np.add, arrays)
 
     def joined(self, paths: Iterable[Path]) -> np.ndarray:
         """Return the arrays of pieces, one after the other."""
@@ -177,11 +175,11 @@ class Runner:
                 while waiting and len(running) < limit:
                     task = waiting.popleft()
                     running[self.engine.submit(run_task, task)] = task
-                ended = wait(running, self.patience, FIRST_COMPLETED).done
-                if not ended:
+                finished = wait(running, self.patience, FIRST_COMPLETED).done
+                if not finished:
                     self.engine.abandon()
                     raise TaskError(_stalled([*running.values()], self.patience))
-                for future in ended:
+                for future in finished:
                     task = running.pop(future)
                     error = future.exception()
                     if error is None:

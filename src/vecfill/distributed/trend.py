@@ -103,8 +103,8 @@ def errors(trend: Trend, fit: _Decomposed, block: int) -> np.ndarray:
     """Return the leave-one-out error of each strength."""
     _, rows, vectors = trend.seen(block)
     mixes = judges(vectors.shape[1])
-    wanted, targets = (vectors - fit.mean) @ mixes, fit.targets @ mixes
-    return errors_of(fit.left(rows), fit.singular, wanted, targets, fit.n_rows)
+    values, targets = (vectors - fit.mean) @ mixes, fit.targets @ mixes
+    return errors_of(fit.left(rows), fit.singular, values, targets, fit.n_rows)
 
 
 def residuals(trend: Trend, fit: _Decomposed, alpha: float, block: int) -> np.ndarray:
@@ -112,8 +112,8 @@ def residuals(trend: Trend, fit: _Decomposed, alpha: float, block: int) -> np.nd
     places, rows, vectors = trend.seen(block)
     span = trend.sample.known.blocks[block]
     missing = np.zeros((span.stop - span.start, vectors.shape[1]))
-    wanted = vectors - fit.mean
-    missing[places] = missed(fit.left(rows), fit.singular, wanted, fit.targets, alpha, fit.n_rows)
+    values = vectors - fit.mean
+    missing[places] = missed(fit.left(rows), fit.singular, values, fit.targets, alpha, fit.n_rows)
     return in_slabs(missing)
 
 
