@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vecfill.distributed import emitting, judging, methods
-from vecfill.distributed.judging import SolvedRows, chosen, hidden_places
+from vecfill.distributed import emitting, methods
+from vecfill.distributed.methods import SolvedRows, chosen, hidden_places
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
@@ -65,7 +65,7 @@ def test_what_is_hidden_decides_nothing_about_hidden_rows(tmp_path, monkeypatch)
     class Watched(SolvedRows):
         vectors = watched
 
-    monkeypatch.setattr(judging, "SolvedRows", Watched)
+    monkeypatch.setattr(methods, "SolvedRows", Watched)
     for name in ("as it is", "changed"):
         items = made(tmp_path / name, n_rows=600)
         if name == "changed":

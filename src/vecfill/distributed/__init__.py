@@ -12,7 +12,6 @@ can run. Read in this order:
 - `alignment`: which entities are known, and their vectors
 - `preparing`, `partition`, `graph`, `weighing`: rows in cells, neighbours, tree and weights
 - `trend`, `solving`: vectors of the unknown rows
-- `judging`: hidden rows, and what is seen of solved ones, for choice and confidence
-- `methods`: these stages for one method, or for the best of a few
+- `methods`: these stages for one method, or for the best of a few as hidden rows judge them
 - `emitting`, `job`: parts, output and manifest; the whole job
 """

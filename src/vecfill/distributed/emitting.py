@@ -20,19 +20,16 @@ import pyarrow.compute as pc
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.dataset import filesystem, lists_of
 from vecfill.distributed.ingest import names_piece
-from vecfill.distributed.judging import SolvedRows
 from vecfill.distributed.layout import Layout
+from vecfill.distributed.methods import Chosen, SolvedRows
 from vecfill.distributed.pieces import read_array, read_table
-from vecfill.distributed.solving import System
 from vecfill.distributed.tasks import Runner, Task
-from vecfill.distributed.trend import Trend
 from vecfill.errors import InputError
 from vecfill.io.atomic import atomic_output
 from vecfill.io.provenance import as_json
-from vecfill.model.predictors import LatentSemantic
 from vecfill.model.stretch import stretched
+from vecfill.requests import Trust
 from vecfill.trust.prove.confidence import learn_confidence
-from vecfill.trust.prove.hidden import Hidden
 
 MANIFEST = "_manifest.json"
 """Readers of Parquet folders pass over names with an underscore."""
@@ -42,21 +39,13 @@ MANIFEST = "_manifest.json"
 class Emission:
     """What is needed to write the parts."""
 
-    system: System
-    predictor: LatentSemantic
-    trend: Trend | None
-    hidden: Hidden | None
-    """Hidden rows from which confidence is learnt; ``None``: none is told."""
-    level: float
-    min_confidence: float | None = None
-    min_bound: float | None = None
-    stretch: float = 1.0
-    """By what steps from the mean of the known vectors are multiplied."""
+    chosen: Chosen
+    trust: Trust
 
     @property
     def layout(self) -> Layout:
         """How the data is cut."""
-        return self.system.layout
+        return self.chosen.system.layout
 
     def part(self, block: int) -> Path:
         """Return the part of a block of rows."""
@@ -64,22 +53,24 @@ class Emission:
 
     def columns(self, solved: SolvedRows) -> dict[str, pa.Array]:
         """Return vectors of solved rows, with their confidence if hidden rows teach it."""
-        vectors = written = solved.vectors(self.predictor)
-        if self.stretch != 1.0:
-            centre = read_array(self.system.sample.piece("centre"))
-            written = stretched(vectors, centre, self.stretch)
+        chosen = self.chosen
+        vectors = written = solved.vectors(chosen.predictor)
+        if chosen.stretch != 1.0:
+            centre = read_array(chosen.system.sample.piece("centre"))
+            written = stretched(vectors, centre, chosen.stretch)
         columns = {"vector": lists_of(written)}
-        if self.hidden is not None:
-            trust = learn_confidence(self.hidden, solved.signals(vectors), level=self.level)
-            assert trust is not None
-            columns["confidence"] = pa.array(trust.values)
-            columns["lower_bound"] = pa.array(trust.lower_bound)
+        if chosen.hidden is not None:
+            signals, level = solved.signals(vectors), self.trust.level
+            confidence = learn_confidence(chosen.hidden, signals, level=level)
+            assert confidence is not None
+            columns["confidence"] = pa.array(confidence.values)
+            columns["lower_bound"] = pa.array(confidence.lower_bound)
         return columns
 
 
 def emit(emission: Emission, block: int, first: int) -> pa.Table:
     """Return the part of a block; `first` is how many unknown rows come before it."""
-    layout, system = emission.layout, emission.system
+    layout, system, trust = emission.layout, emission.chosen.system, emission.trust
     span = layout.blocks[block]
     is_known = np.zeros(span.stop - span.start, np.bool_)
     known = system.known.rows()
@@ -88,10 +79,10 @@ def emit(emission: Emission, block: int, first: int) -> pa.Table:
     unknown = np.flatnonzero(~is_known)
     rows = system.partition.view.rows(block)[unknown]
     part = slice(first, first + unknown.size)
-    solved = SolvedRows(system, emission.trend, rows, part, np.arange(part.start, part.stop))
+    solved = SolvedRows(system, emission.chosen.trend, rows, part, np.arange(part.start, part.stop))
     names = read_table(names_piece(layout, block)).column("entity").take(pa.array(unknown))
     table = pa.table({"entity": names, **emission.columns(solved)})
-    limits = {"confidence": emission.min_confidence, "lower_bound": emission.min_bound}
+    limits = {"confidence": trust.min_confidence, "lower_bound": trust.min_bound}
     for name, least in limits.items():
         if least is not None:
             table = table.filter(pc.greater_equal(table[name], least))

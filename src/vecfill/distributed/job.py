@@ -17,7 +17,6 @@ from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
 from vecfill.distributed.emitting import Emission, emitted, publish, refuse_output
 from vecfill.distributed.engines import Engine, closing, engine_of
 from vecfill.distributed.ingest import converted, ingest_tasks
-from vecfill.distributed.judging import FEWEST_KNOWN
 from vecfill.distributed.layout import (
     PROCESS_BYTES,
     Layout,
@@ -26,7 +25,13 @@ from vecfill.distributed.layout import (
     rows_in_group,
     task_bytes,
 )
-from vecfill.distributed.methods import Chosen, Ground, checked_method, choose_method
+from vecfill.distributed.methods import (
+    FEWEST_KNOWN,
+    Chosen,
+    Ground,
+    checked_method,
+    choose_method,
+)
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.io.provenance import provenance
@@ -219,17 +224,7 @@ class _Job:
         chosen = choose_method(ground, how, self.predictor, trust.level)
         if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
             raise NoSignalError(no_signal(chosen.choice))
-        emission = Emission(
-            chosen.system,
-            chosen.predictor,
-            chosen.trend,
-            chosen.hidden,
-            trust.level,
-            trust.min_confidence,
-            trust.min_bound,
-            1.0 if chosen.choice is None else chosen.choice.stretch,
-        )
-        parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
+        parts = emitted(runner, Emission(chosen, trust)) if known.n_known < layout.n_rows else []
         result = self._result(runner, engine, layout, known, chosen, parts, notes)
         publish(self.out, parts, self._manifest(result, inputs))
         return result
@@ -248,10 +243,7 @@ class _Job:
         if n_rows < 3:
             raise InputError(f"{self.features} has only {n_rows} rows; at least 3 are needed.")
         sizes = {
-            "n_rows": n_rows,
-            "n_features": features.n_columns,
-            "dtype": features.dtype,
-            "rows_per_block": rows_in_block(features.n_columns * itemsize),
+            **_sizes(features),
             "rows_per_group": rows_in_group(
                 n_rows, features.n_columns, itemsize, task_bytes(memory, n_workers), n_workers
             ),
@@ -271,16 +263,9 @@ class _Job:
         self, runner: Runner, layout: Layout, vectors: Dataset
     ) -> tuple[Known, tuple[str, ...]]:
         """Ingest the vectors and align them with the entities."""
-        row_bytes = vectors.n_columns * np.dtype(vectors.dtype).itemsize
-        theirs = replace(
-            layout,
-            n_rows=vectors.n_rows,
-            n_features=vectors.n_columns,
-            dtype=vectors.dtype,
-            rows_per_block=rows_in_block(row_bytes),
-        )
-        runner.run(ingest_tasks(theirs, vectors, "vectors"))
-        known = aligned(runner, layout, theirs)
+        of_vectors = replace(layout, **_sizes(vectors))
+        runner.run(ingest_tasks(of_vectors, vectors, "vectors"))
+        known = aligned(runner, layout, of_vectors)
         notes = []
         if layout.n_rows <= ONE_PROCESS_ROWS:
             notes.append(
@@ -338,6 +323,15 @@ class _Job:
             **result.to_dict(),
             "pieces": plan.ledger_of_pieces(Path(self.work)),
         }
+
+
+def _sizes(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "n_rows": dataset.n_rows,
+        "n_features": dataset.n_columns,
+        "dtype": dataset.dtype,
+        "rows_per_block": rows_in_block(dataset.n_columns * np.dtype(dataset.dtype).itemsize),
+    }
 
 
 def _is_parquet(path: str) -> bool:

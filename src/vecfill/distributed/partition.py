@@ -37,6 +37,10 @@ ORDERED = ("rows", "points", "half_squares")
 BOUNDS = ("centres", "gaps", "limits", "nearest", "diameter")
 
 
+def _read_once(*names: str) -> cached_property[np.ndarray]:
+    return cached_property(lambda partition: read_array(partition.view.piece(*names)))
+
+
 @dataclass(frozen=True)
 class Partition:
     """The rows of a view in cells, and the cells in groups."""
@@ -49,25 +53,14 @@ class Partition:
         # Arrays that were read stay here; a task reads its own.
         return Partition, (self.view, self.groups)
 
-    @cached_property
-    def starts(self) -> np.ndarray:
-        """The position where each cell begins, and the number of rows."""
-        return read_array(self.view.piece("order", "starts"))
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """The row at each position."""
-        return read_array(self.view.piece("order", "rows"))
-
-    @cached_property
-    def place(self) -> np.ndarray:
-        """The position of each row."""
-        return read_array(self.view.piece("order", "places"))
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """All rows by position."""
-        return read_array(self.view.piece("ordered", "rows"))
+    starts = _read_once("order", "starts")
+    """The position where each cell begins, and the number of rows."""
+    order = _read_once("order", "rows")
+    """The row at each position."""
+    place = _read_once("order", "places")
+    """The position of each row."""
+    rows = _read_once("ordered", "rows")
+    """All rows by position."""
 
     @cached_property
     def lift(self) -> Lifted:
