@@ -31,6 +31,7 @@ except ImportError:
 logger = logging.getLogger(__name__)
 
 RETRIES = 3
+"""How often Dask runs a task again, as our own runner does."""
 
 _ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),

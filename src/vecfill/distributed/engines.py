@@ -6,7 +6,6 @@ share memory with the driver, only the work folder.
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import threading
@@ -47,8 +46,12 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: object, *_: object) -> None:
+        # After an error or an interrupt nobody waits for workers, which may hang.
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
 
 class Processes(Engine):
@@ -159,14 +162,3 @@ def engine_of(
         f"engine={engine!r} is none of serial, processes, dask. Pass one of these names, or an "
         "object that is a concurrent.futures.Executor."
     )
-
-
-@contextlib.contextmanager
-def closing(engine: Engine) -> Any:
-    """Close an engine when the block ends; after an error or interrupt without waiting."""
-    try:
-        yield engine
-    except BaseException:
-        engine.abandon()
-        raise
-    engine.close()

@@ -15,7 +15,7 @@ from vecfill.distributed import pieces, plan
 from vecfill.distributed.alignment import Known, aligned
 from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
 from vecfill.distributed.emitting import Emission, emitted, publish, refuse_output
-from vecfill.distributed.engines import Engine, closing, engine_of
+from vecfill.distributed.engines import engine_of
 from vecfill.distributed.ingest import converted, ingest_tasks
 from vecfill.distributed.layout import (
     PROCESS_BYTES,
@@ -43,10 +43,11 @@ from vecfill.trust.notes import no_signal
 from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000
-"""Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""
+"""Rows up to which `vecfill.impute` in one process is the simpler and quicker way: it takes
+15 s there (docs/scale.md)."""
 
 MOST_MENDED = 10
-"""Damaged pieces that the driver makes again before it gives up on the disk."""
+"""Damaged pieces that the driver makes again before it gives up on the disk: a guess."""
 
 USED_READING = ("key", "vector", "ignore", "format", "member")
 USED_TRUST = ("level", "min_confidence", "min_bound")
@@ -149,11 +150,10 @@ def impute_dataset(
     refuse_output(job.out, overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)
-        with closing(
-            engine_of(scale.engine, workers=scale.workers, scheduler=scale.scheduler)
-        ) as chosen:
-            runner = Runner(chosen, patience=scale.patience, progress=ledger)
-            result = _mending(lambda: job.run(runner, chosen, n_bytes))
+        how = {"workers": scale.workers, "scheduler": scale.scheduler}
+        with engine_of(scale.engine, **how) as engine:
+            runner = Runner(engine, patience=scale.patience, progress=ledger)
+            result = _mending(lambda: job.run(runner, n_bytes))
             ledger.end(job.out)
             return result
 
@@ -204,14 +204,15 @@ class _Job:
         """The share of nearest neighbours to find."""
         return self.ask.scale.recall
 
-    def run(self, runner: Runner, engine: Engine, memory: int) -> DatasetResult:
+    def run(self, runner: Runner, memory: int) -> DatasetResult:
         """Go through the stages; what is done already is not done again."""
         reading, how, trust = self.ask.reading, self.ask.method, self.ask.trust
+        n_workers = runner.engine.n_workers
         features = open_dataset(self.features, key=reading.key, ignore=reading.ignore)
         is_parquet = _is_parquet(self.vectors)
         vectors = open_dataset(self.vectors, vector=reading.vector) if is_parquet else None
         inputs = self._inputs(features, vectors)
-        layout = self._layout(features, inputs, memory, engine.n_workers)
+        layout = self._layout(features, inputs, memory, n_workers)
         runner.run(ingest_tasks(layout, features, "features"))
         if vectors is None:
             how_read = {"format": reading.format, "member": reading.member}
@@ -219,13 +220,13 @@ class _Job:
         known, notes = self._known(runner, layout, vectors)
         if known.n_known < layout.n_rows:
             _refuse_limits(trust, known.n_known)
-        budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
+        budget = max(memory // 4, memory - PROCESS_BYTES * (n_workers + 1))
         ground = Ground(runner, layout, known, self.recall, budget)
         chosen = choose_method(ground, how, self.predictor, trust.level)
         if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
             raise NoSignalError(no_signal(chosen.choice))
         parts = emitted(runner, Emission(chosen, trust)) if known.n_known < layout.n_rows else []
-        result = self._result(runner, engine, layout, known, chosen, parts, notes)
+        result = self._result(runner, known, chosen, parts, notes)
         publish(self.out, parts, self._manifest(result, inputs))
         return result
 
@@ -277,18 +278,16 @@ class _Job:
     def _result(
         self,
         runner: Runner,
-        engine: Engine,
-        layout: Layout,
         known: Known,
         chosen: Chosen,
         parts: list[Path],
         notes: tuple[str, ...],
     ) -> DatasetResult:
-        choice = chosen.choice
-        n_unknown = layout.n_rows - known.n_known
+        choice, engine, n_rows = chosen.choice, runner.engine, known.layout.n_rows
+        n_unknown = n_rows - known.n_known
         n_written = sum(runner.read(pieces.read_n_rows, part) for part in parts)
         counts = {
-            "entities": layout.n_rows,
+            "entities": n_rows,
             "known": known.n_known,
             "unknown": n_unknown,
             "imputed": n_written,

@@ -18,10 +18,10 @@ from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 
 BLOCK_BYTES = 1 << 26
-"""Bytes of a block of rows; blocks are what sums are added up by."""
+"""Bytes of a block of rows. Sums are added up by blocks, so another value has other bits."""
 
-MOST_ROWS = 65536
-LEAST_ROWS = 256
+MOST_ROWS, LEAST_ROWS = 65536, 256
+"""Rows of a block, whatever their length: few enough to be held, enough to be worth a task."""
 
 WIDTH = 16
 """Columns of a slab, as in memory."""

@@ -29,7 +29,7 @@ from vecfill.method.search.cells import (
 from vecfill.method.search.distances import Lifted, lifted
 
 ROWS_AT_ONCE = 131072
-"""Rows that are put in their order together."""
+"""Rows that are put in their order together: as many as a group has at most."""
 
 CENTRES = ("centres", "middle")
 ORDER = ("rows", "places", "starts", "centres")

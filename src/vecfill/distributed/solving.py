@@ -33,10 +33,11 @@ from vecfill.model.space import WeightsKey
 from vecfill.trust.prove.signals import N_PROBES
 
 TASKS_PER_WORKER = 4
-"""Tasks that slabs are dealt out to: what many slabs share is built once for each."""
+"""Tasks that slabs are dealt out to: what many slabs share is built once for each, and no worker
+waits long for the last one. A guess."""
 
 PILOT_COLUMNS = 4
-"""Columns on which the way to solve is decided."""
+"""Columns on which the way to solve is decided: as few as show how fast iterations converge."""
 
 N_PROBE_SLABS = N_PROBES // WIDTH
 

@@ -27,7 +27,7 @@ from vecfill.machine.blas import one_blas_thread
 Progress = Callable[[str, int, int], None]
 
 RETRIES = 3
-"""How often a task is run again after its worker died."""
+"""How often a task is run again after its worker died. A guess: four times is no chance."""
 
 
 class TaskError(VecfillError):

@@ -20,7 +20,7 @@ from vecfill.method.weights import convex_weights
 from vecfill.model.space import WeightsKey, misfit_of
 
 ROWS_AT_ONCE = 16384
-"""Rows whose neighbours are gathered together."""
+"""Rows whose neighbours are gathered together: 8 neighbours of 100 features are 52 MB."""
 
 PARTS = ("rows", "indptr", "indices", "weights", "misfit")
 
