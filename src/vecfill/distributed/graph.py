@@ -46,7 +46,7 @@ MOST_EXACT_WORK = 5e12
 is about a million rows of 100 features (docs/scale.md)."""
 
 DEFAULT_RECALL = 0.95
-"""At two million rows it costs .0013 of centred cosine and takes 56 % of the time (docs/scale.md)."""
+"""At two million rows it costs .0013 of centred cosine, and takes 56 % as long (docs/scale.md)."""
 
 DOUBTFUL_AT_ONCE = 4096
 """Rows whose distances to all centres are held together: 16 MB for a thousand cells."""

@@ -90,6 +90,22 @@ class System:
 
 def build(system: System, trend: Trend | None, *, decides: bool) -> tuple[Any, ...]:
     """Return the equations and, if it `decides` that, how they are solved quickest."""
+    parts, signals = _parts_and_signals(system)
+    matrices = parts.on_known, parts.on_unknown
+    n_links = sum(int(matrix.nnz) for matrix in matrices)
+    about: dict[str, Any] = {"n_links": n_links, "n_unseen": int(parts.order.size)}
+    if decides:
+        columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
+        equations = UnknownSystem.of_parts(parts)
+        about["way"] = equations.quickest_way(columns[:, :PILOT_COLUMNS], tol=TOL)
+    values: list[Any] = []
+    for matrix in matrices:
+        values += [matrix.data, matrix.indices, matrix.indptr, list(map(int, matrix.shape))]
+    return *values, parts.order, signals, about
+
+
+def _parts_and_signals(system: System) -> tuple[OrderedParts, np.ndarray]:
+    # A function of its own, so that weights in their first order are let go of before solving.
     rows, weights, misfit = all_weights(system.partition, system.key)
     is_seen = system.sample.is_seen_row()
     unseen = np.flatnonzero(~is_seen[rows])
@@ -99,16 +115,7 @@ def build(system: System, trend: Trend | None, *, decides: bool) -> tuple[Any, .
     on_known, on_unknown = split_columns(weights, is_seen)
     largest = np.maximum.reduceat(weights.data, weights.indptr[:-1])
     straight = np.asarray(on_known.sum(axis=1)).ravel()
-    about: dict[str, Any] = {"n_links": int(weights.nnz), "n_unseen": unseen.size}
-    parts = ordered_parts(on_known, on_unknown)
-    if decides:
-        columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
-        equations = UnknownSystem.of_parts(parts)
-        about["way"] = equations.quickest_way(columns[:, :PILOT_COLUMNS], tol=TOL)
-    values: list[Any] = []
-    for matrix in (parts.on_known, parts.on_unknown):
-        values += [matrix.data, matrix.indices, matrix.indptr, list(map(int, matrix.shape))]
-    return *values, parts.order, np.column_stack([straight, largest, misfit]), about
+    return ordered_parts(on_known, on_unknown), np.column_stack([straight, largest, misfit])
 
 
 def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -> None:
