@@ -88,8 +88,8 @@ USES = {
             engine.close()
     """,
     "fsspec": """
-        from vecfill.distributed.dataset import _filesystem
-        assert _filesystem("memory://a.parquet")[1].endswith("a.parquet")
+        from vecfill.distributed.dataset import filesystem
+        assert filesystem("memory://a.parquet")[1].endswith("a.parquet")
     """,
     "plot": """
         from vecfill.views import plots

@@ -44,6 +44,19 @@ class Made:
             **options,
         )  # fmt: skip
 
+    def write_known(self, row_group_size: int = 400) -> None:
+        """Write the known vectors: in another order, and with an entity that nobody describes."""
+        known = np.random.default_rng(1).permutation(np.flatnonzero(self.is_known))
+        kind = pa.list_(pa.from_numpy_dtype(self.vectors.dtype))
+        table = pa.table(
+            {
+                "word": [*(self.names[row] for row in known), "stranger"],
+                "vector": [*self.vectors[known].tolist(), [0.0] * self.vectors.shape[1]],
+            },
+            schema=pa.schema([("word", pa.string()), ("vector", kind)]),
+        )
+        pq.write_table(table, self.known / "all.parquet", row_group_size=row_group_size)
+
     def table(self, work: str) -> pa.Table:
         return pq.read_table(self.folder / f"{work} out")
 
@@ -85,14 +98,6 @@ def made(
         table = pa.table({"entity": [names[row] for row in part], **columns})
         path = folder / "features" / f"part-{number}.parquet"
         pq.write_table(table, path, row_group_size=row_group_size)
-    # Another order, and an entity that nobody describes.
-    known = rng.permutation(np.flatnonzero(is_known))
-    table = pa.table(
-        {
-            "word": [*(names[row] for row in known), "stranger"],
-            "vector": [*vectors[known].tolist(), [0.0] * n_dims],
-        },
-        schema=pa.schema([("word", pa.string()), ("vector", pa.list_(pa.from_numpy_dtype(dtype)))]),
-    )
-    pq.write_table(table, folder / "vectors" / "all.parquet", row_group_size=row_group_size)
-    return Made(folder, names, rows, vectors, is_known)
+    items = Made(folder, names, rows, vectors, is_known)
+    items.write_known(row_group_size)
+    return items

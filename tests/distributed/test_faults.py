@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.distributed.made import PLAIN, Made, made
+from vecfill.cli import main
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.engines import Engine, Given, Processes
 from vecfill.distributed.job import impute_dataset
-from vecfill.distributed.status import job_status
+from vecfill.distributed.plan import job_status
 from vecfill.distributed.tasks import Runner, Task, TaskError
 from vecfill.errors import InputError
 from vecfill.io import atomic
@@ -193,6 +196,80 @@ def test_a_second_driver_is_refused(items: Made, right: pa.Table) -> None:
     assert not job_status(work).is_running
 
 
+DAMAGES = {
+    "a list": "[]",
+    "nothing": "null",
+    "a number": "7",
+    "text": '"plan"',
+    "no JSON": "{",
+    "no text": "\udcff",
+    "deep": "[" * 100_000 + "]" * 100_000,
+    "empty": "{}",
+    "plan is a list": '{"plan": [], "layout": {}}',
+    "inputs is null": '{"plan": {"inputs": null, "options": {}}, "layout": {}}',
+    "files are text": '{"plan": {"inputs": {"features": ["a"]}, "options": {}}, "layout": {}}',
+    "no layout": '{"plan": {"inputs": {}, "options": {}}, "layout": null}',
+}
+
+
+@pytest.fixture(scope="module")
+def damaged_work(items: Made, right: pa.Table) -> Path:
+    work = shutil.copytree(items.folder / "right", items.folder / "damaged plan")
+    plan.write_json(work / "written.json", {"output": str(items.folder / "right out")})
+    return work
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param(name, content, id=f"{name}, {damage}")
+        for name in ("plan.json", "stages.json", "written.json")
+        for damage, content in DAMAGES.items()
+        # Where no stage has begun there is nothing to tell.
+        if (name, damage) != ("stages.json", "empty")
+    ],
+)
+def test_a_damaged_file_of_the_work_folder_is_named(
+    damaged_work: Path, name: str, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, intact = damaged_work / name, (damaged_work / name).read_bytes()
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    try:
+        assert main(["status", str(damaged_work)]) == 2
+    finally:
+        path.write_bytes(intact)
+    told = capsys.readouterr().err
+    assert str(path) in told
+    assert "Remove the work folder" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rows_per_group", "many"), ("rows_per_group", 0), ("n_cells", 3), ("dtype", "object"),
+     ("rows_per_block", -1), ("n_rows", True), ("unknown", 1)],
+)  # fmt: skip
+def test_a_damaged_layout_is_refused_when_a_job_resumes(
+    items: Made, damaged_work: Path, name: str, value: object
+) -> None:
+    path = damaged_work / "plan.json"
+    intact = path.read_bytes()
+    recorded = json.loads(intact)
+    path.write_text(json.dumps({**recorded, "layout": {**recorded["layout"], name: value}}))
+    try:
+        with pytest.raises(InputError, match=r"plan\.json is damaged.*start again"):
+            items.imputed("damaged plan", overwrite=True)
+    finally:
+        path.write_bytes(intact)
+
+
+def test_a_limit_of_confidence_is_refused_where_none_can_be_learnt(tmp_path: Path) -> None:
+    few = made(tmp_path, n_rows=300, share_known=0.2)
+    for limit in ("min_confidence", "min_bound"):
+        with pytest.raises(InputError, match=f"{limit} needs a confidence.* 100 are needed"):
+            few.imputed(limit, **{limit: 0.3})
+    assert few.imputed("without").coverage is None
+
+
 def test_status_tells_what_is_done(items: Made, right: pa.Table) -> None:
     told = job_status(items.folder / "right")
     assert all(n_done == n_tasks for n_done, n_tasks in told.stages.values())
@@ -328,6 +405,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
 DRIVER = """
 import sys
 from vecfill.distributed.job import impute_dataset
+from vecfill.distributed.plan import job_status
 from vecfill.model.predictors import LatentSemantic
 f, v, o, w, n = sys.argv[1:]
 def progress(stage, done, total):
@@ -352,6 +430,28 @@ def test_a_driver_that_is_killed_twenty_times_loses_nothing(items: Made, right: 
     assert -signal.SIGKILL in codes
     items.imputed("killed", overwrite=True)
     assert items.table("killed").equals(right)
+
+
+ORPHANS = """
+import os, signal
+from functools import partial
+from vecfill.distributed.engines import Processes
+engine = Processes(2)
+started = [engine.submit(partial(os.write, 1), b"started ") for _ in range(2)]
+print(*(future.result() for future in started), flush=True)
+engine.submit(signal.sigwait, [signal.SIGUSR1])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwait"), reason="needs signals")
+def test_workers_end_when_the_driver_is_killed() -> None:
+    driver = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    # Workers hold the same end of the pipe, so it closes when the last one is gone.
+    driver.communicate(timeout=10)
+    assert driver.returncode == -signal.SIGKILL
 
 
 def test_parts_read_back_as_one_dataset(items: Made, right: pa.Table) -> None:

@@ -35,7 +35,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few thousand rows be many blocks and groups."""
     monkeypatch.setattr(layout, "MOST_ROWS", 256)
     monkeypatch.setattr("vecfill.distributed.job.rows_in_group", lambda *_: 200)
-    monkeypatch.setattr("vecfill.distributed.spanning.QUERIES", 32)
+    monkeypatch.setattr("vecfill.distributed.graph.QUERIES", 32)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_cells_are_left_out_unasked_only_where_all_pairs_would_take_long(
 ) -> None:
     items = made(tmp_path, n_rows=2500)
     assert items.imputed("quick").recall == 1.0
-    monkeypatch.setattr("vecfill.distributed.neighbors.MOST_EXACT_WORK", 1.0)
+    monkeypatch.setattr("vecfill.distributed.graph.MOST_EXACT_WORK", 1.0)
     assert 0.95 <= items.imputed("long").recall < 1.0
     assert items.imputed("asked", recall=1.0).recall == 1.0
     assert items.table("asked").equals(items.table("quick"))

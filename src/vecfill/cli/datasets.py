@@ -98,6 +98,6 @@ def status(
 
     For each stage, it lists the finished and all tasks. Nothing is changed.
     """
-    from vecfill.distributed.status import job_status
+    from vecfill.distributed.plan import job_status
 
     console.show(job_status(work), (), json=json)

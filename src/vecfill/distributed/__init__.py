@@ -8,12 +8,10 @@ can run. Read in this order:
 - `tasks`: a task, and the runner that retries, repairs and watches
 - `layout`: how the work is cut
 - `plan`: the work folder: plan, lock, how far the job is
-- `dataset`, `ingest`, `embedding_file`: Parquet -> blocks of rows
+- `dataset`, `ingest`: Parquet -> blocks of rows
 - `alignment`: which entities are known, and their vectors
-- `preparing`, `partition`, `neighbors`, `spanning`, `weighing`: the graph and its weights
+- `preparing`, `partition`, `graph`, `weighing`: rows in cells, neighbours, tree and weights
 - `trend`, `solving`: vectors of the unknown rows
-- `judging`: hidden rows, for the choice of a method and for confidence
-- `methods`: these stages for one method, or for the best of a few
-- `emitting`, `publishing`, `job`: parts; output and manifest; the whole job
-- `status`: how far a job is, as its work folder shows
+- `methods`: these stages for one method, or for the best of a few as hidden rows judge them
+- `emitting`, `job`: parts, output and manifest; the whole job
 """

@@ -1,4 +1,4 @@
-"""Stage: which entities are known, and their vectors in the order of the entities.
+"""Stage: which entities are known or may be seen, and their vectors in the order of the entities.
 
 Names are compared by 128 bits of their hashes, so the driver holds 16 bytes a row and no names.
 Known vectors are kept in slabs of columns, because that is how propagation reads them.
@@ -7,12 +7,13 @@ Known vectors are kept in slabs of columns, because that is how propagation read
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from vecfill.distributed.ingest import names_piece
 from vecfill.distributed.layout import WIDTH, Layout
-from vecfill.distributed.pieces import read_array, read_table, write_array
+from vecfill.distributed.pieces import read_array, read_table
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
@@ -52,6 +53,35 @@ class Known:
         return joined_slabs(read_array(self.layout.piece("known", "slabs", block)), self.n_dims)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Known rows that may be seen: all of them, or all but the hidden ones."""
+
+    known: Known
+    variant: str
+    """``"final"`` or ``"hidden"``."""
+
+    def piece(self, *names: object) -> Path:
+        """Return the path of a piece that depends on which rows are seen."""
+        return self.known.layout.piece(self.variant, *names)
+
+    def is_seen(self) -> np.ndarray:
+        """Return which known rows are seen."""
+        return read_array(self.known.layout.piece("known", f"seen_{self.variant}"))
+
+    def is_seen_row(self) -> np.ndarray:
+        """Return which of all rows are seen."""
+        mask = np.zeros(self.known.layout.n_rows, np.bool_)
+        mask[self.known.rows()] = self.is_seen()
+        return mask
+
+    def block(self, block: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the seen rows within a block, and their numbers."""
+        span = self.known.blocks[block]
+        places = np.flatnonzero(self.is_seen()[span])
+        return places, np.array(self.known.rows()[span])[places]
+
+
 def in_slabs(vectors: np.ndarray) -> np.ndarray:
     """Return vectors cut into slabs of columns, (n_slabs, n_rows, width), the last filled with 0.
 
@@ -79,24 +109,23 @@ def joined_slabs(slabs: np.ndarray, n_dims: int) -> np.ndarray:
     return np.hstack([*slabs])[:, :n_dims]
 
 
-def align(layout: Layout, vectors: Layout) -> None:
-    """Write the numbers of the known rows, and where their vectors are."""
-    mine = np.concatenate([read_array(layout.piece("features", "hashes", b))
-                           for b in range(len(layout.blocks))])  # fmt: skip
-    theirs = np.concatenate([read_array(layout.piece("vectors", "hashes", b))
-                             for b in range(len(vectors.blocks))])  # fmt: skip
-    has = np.concatenate([read_array(layout.piece("vectors", "has", b))
-                          for b in range(len(vectors.blocks))])  # fmt: skip
-    order = _sorted_unique(layout, mine, "features")
-    source = np.flatnonzero(has)
-    source = source[_sorted_unique(layout, theirs[source], "vectors")]
-    place = np.searchsorted(mine[order, 0], theirs[source, 0])
+def align(layout: Layout, vectors: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the known rows, and where their vectors are."""
+
+    def whole(role: str, kind: str) -> np.ndarray:
+        blocks = range(len((layout if role == "features" else vectors).blocks))
+        return np.concatenate([read_array(layout.piece(role, kind, block)) for block in blocks])
+
+    entities, words = whole("features", "hashes"), whole("vectors", "hashes")
+    order = _sorted_unique(layout, entities, "features")
+    source = np.flatnonzero(whole("vectors", "has"))
+    source = source[_sorted_unique(layout, words[source], "vectors")]
+    place = np.searchsorted(entities[order, 0], words[source, 0])
     place = np.minimum(place, order.size - 1)
-    is_match = (mine[order[place]] == theirs[source]).all(axis=1)
+    is_match = (entities[order[place]] == words[source]).all(axis=1)
     rows, source = order[place[is_match]], source[is_match]
     by_row = np.argsort(rows, kind="stable")
-    write_array(layout.piece("known", "rows"), rows[by_row])
-    write_array(layout.piece("known", "source"), source[by_row])
+    return rows[by_row], source[by_row]
 
 
 def _sorted_unique(layout: Layout, hashes: np.ndarray, role: str) -> np.ndarray:
@@ -107,10 +136,10 @@ def _sorted_unique(layout: Layout, hashes: np.ndarray, role: str) -> np.ndarray:
     if repeats.size:
         first, second = sorted((int(order[repeats[0]]), int(order[repeats[0] + 1])))
         is_same = bool((ordered[repeats[0]] == ordered[repeats[0] + 1]).all())
-        what = "have the same name" if is_same else "have names with the same 64-bit hash"
+        clash = "have the same name" if is_same else "have names with the same 64-bit hash"
         name = f", {_name(layout, first)!r}" if role == "features" else ""
         raise InputError(
-            f"Rows {first + 1} and {second + 1} of {role} {what}{name}. Keep one row for each "
+            f"Rows {first + 1} and {second + 1} of {role} {clash}{name}. Keep one row for each "
             "entity."
         )
     return order
@@ -121,17 +150,17 @@ def _name(layout: Layout, row: int) -> str:
     return read_table(names_piece(layout, block)).column("entity")[place].as_py()
 
 
-def gather_known(known: Known, vectors: Layout, block: int) -> None:
-    """Write the vectors of a block of known rows, in slabs of columns."""
+def known_slabs(known: Known, vectors: Layout, block: int) -> np.ndarray:
+    """Return the vectors of a block of known rows, in slabs of columns."""
     layout = known.layout
     source = read_array(layout.piece("known", "source"))[known.blocks[block]]
-    found = np.empty((source.size, known.n_dims), known.dtype)
-    which = source // vectors.rows_per_block
-    for each in np.unique(which):
-        places = np.flatnonzero(which == each)
-        rows = read_array(layout.piece("vectors", "rows", int(each)))
-        found[places] = rows[source[places] - each * vectors.rows_per_block]
-    write_array(layout.piece("known", "slabs", block), in_slabs(found))
+    gathered = np.empty((source.size, known.n_dims), known.dtype)
+    block_of = source // vectors.rows_per_block
+    for number in np.unique(block_of):
+        places = np.flatnonzero(block_of == number)
+        rows = read_array(layout.piece("vectors", "rows", int(number)))
+        gathered[places] = rows[source[places] - number * vectors.rows_per_block]
+    return in_slabs(gathered)
 
 
 def aligned(runner: Runner, layout: Layout, vectors: Layout) -> Known:
@@ -146,14 +175,6 @@ def aligned(runner: Runner, layout: Layout, vectors: Layout) -> Known:
             "to the letter here."
         )
     known = Known(layout, n_known, vectors.n_features, vectors.dtype)
-    runner.run(
-        Task(
-            "align",
-            f"vectors {block}",
-            gather_known,
-            {"known": known, "vectors": vectors, "block": block},
-            (layout.piece("known", "slabs", block),),
-        )
-        for block in range(len(known.blocks))
-    )
+    slabs = [layout.piece("known", "slabs", block) for block in range(len(known.blocks))]
+    runner.run_each("align", "vectors", known_slabs, slabs, known=known, vectors=vectors)
     return known

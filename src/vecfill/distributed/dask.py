@@ -31,6 +31,7 @@ except ImportError:
 logger = logging.getLogger(__name__)
 
 RETRIES = 3
+"""How often Dask runs a task again, as our own runner does."""
 
 _ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
@@ -130,13 +131,13 @@ def _unsuited(client: Any, threads: dict[str, int]) -> list[str]:
     notes = []
     if any(n > 1 for n in threads.values()):
         notes.append("Some workers have several threads. Start them with one each.")
-    found: Any = client.run(worker_settings)
-    if any(each["pause"] not in (False, None) for each in found.values()):
+    workers: Any = client.run(worker_settings).values()
+    if any(worker["pause"] not in (False, None) for worker in workers):
         notes.append(
             "Some workers pause when memory is tight, and may pause for ever. Set "
             "distributed.worker.memory.pause to False."
         )
-    if any(each["malloc"] is None for each in found.values()):
+    if any(worker["malloc"] is None for worker in workers):
         notes.append(
             "Some workers run without MALLOC_TRIM_THRESHOLD_ in their environment, which costs "
             "about half as much time again. Set it to 1073741824."

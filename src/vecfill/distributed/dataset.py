@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +71,15 @@ class Dataset:
         n_at_once = max(64, _BATCH_BYTES // row_bytes)
         columns = [self.key, *self.numbers]
         for part in self.parts:
-            wanted, begin = [], start
-            for group, size in enumerate(part.row_groups):
-                if begin < last and begin + size > first:
-                    wanted.append((group, begin))
-                begin += size
-            start = begin
-            if not wanted:
+            edges = list(accumulate(part.row_groups, initial=start))
+            spans = enumerate(pairwise(edges))
+            groups = [group for group, (low, high) in spans if low < last and high > first]
+            start = edges[-1]
+            if not groups:
                 continue
-            place = wanted[0][1]
+            place = edges[groups[0]]
             with _opened(part.path) as file, refusing(part.path):
                 reader = pq.ParquetFile(file)
-                groups = [group for group, _ in wanted]
                 for batch in reader.iter_batches(n_at_once, row_groups=groups, columns=columns):
                     low, high = max(first, place), min(last, place + batch.num_rows)
                     if low < high:
@@ -128,11 +125,17 @@ class Dataset:
         lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(lengths != self.n_columns)
         if wrong.size:
-            found = "no vector" if lengths[wrong[0]] < 0 else f"{lengths[wrong[0]]} numbers"
+            length = "no vector" if lengths[wrong[0]] < 0 else f"{lengths[wrong[0]]} numbers"
             raise FormatError(
-                f"{self.path}: row {numbered[wrong[0]] + 1} has {found} instead of "
+                f"{self.path}: row {numbered[wrong[0]] + 1} has {length} instead of "
                 f"{self.n_columns}. All vectors must be of one length."
             )
+
+
+def lists_of(vectors: np.ndarray) -> pa.Array:
+    """Return vectors as a column of lists of one length."""
+    flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
 def _as_floats(column: Any) -> np.ndarray:
@@ -150,8 +153,8 @@ def refusing(path: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        said = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: cannot be read as Parquet: {said}. Save it again.") from error
+        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        raise FormatError(f"{path}: cannot be read as Parquet: {reason}. Save it again.") from error
 
 
 def filesystem(path: str) -> tuple[Any, str]:
@@ -179,30 +182,27 @@ def files_of(path: str) -> list[str]:
     """Return the Parquet files of a dataset, sorted by name; hidden ones are not of it."""
     if "://" in path:
         files, inner = filesystem(path)
-        found = files.find(inner) if files.isdir(inner) else [inner]
-        names = [files.unstrip_protocol(each) for each in found]
+        inside = files.find(inner) if files.isdir(inner) else [inner]
+        names = [files.unstrip_protocol(name) for name in inside]
     else:
         place = Path(path)
         if not place.exists():
             raise InputError(f"{path} does not exist. Name a Parquet file or a folder of parts.")
-        names = [str(each) for each in place.rglob("*")] if place.is_dir() else [str(place)]
-    is_folder = names != [path]
-    kept = sorted(
-        name
-        for name in names
-        if not is_folder
-        or (name.endswith((".parquet", ".pq")) and not Path(name).name.startswith((".", "_")))
-    )
-    if not kept:
+        names = list(map(str, place.rglob("*"))) if place.is_dir() else [str(place)]
+    if names == [path]:
+        return names
+    parts = [name for name in names if name.endswith((".parquet", ".pq"))]
+    parts = sorted(name for name in parts if not Path(name).name.startswith((".", "_")))
+    if not parts:
         raise InputError(f"{path} holds no Parquet file. Name a folder of .parquet files.")
-    return kept
+    return parts
 
 
 def hash_of(path: str) -> dict[str, Any]:
     """Return the size and SHA-256 of a file, wherever it is."""
     digest, size = hashlib.sha256(), 0
-    with refusing(path), _opened(path) as found:
-        file = Path(found).open("rb") if isinstance(found, str) else found  # noqa: SIM115
+    with refusing(path), _opened(path) as opened:
+        file = Path(opened).open("rb") if isinstance(opened, str) else opened  # noqa: SIM115
         with file:
             while block := file.read(1 << 22):
                 digest.update(block)
@@ -222,13 +222,10 @@ def open_dataset(
     for name in files_of(path):
         with _opened(name) as file, refusing(name):
             reader = pq.ParquetFile(file)
-            found = reader.schema_arrow
-            sizes = [
-                reader.metadata.row_group(each).num_rows for each in range(reader.num_row_groups)
-            ]
-        if schema is None:
-            schema = found
-        elif not schema.equals(found, check_metadata=False):
+            own_schema, about = reader.schema_arrow, reader.metadata
+            sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
+        schema = own_schema if schema is None else schema
+        if not schema.equals(own_schema, check_metadata=False):
             raise FormatError(
                 f"{name}: its columns are not those of {parts[0].path}. All parts of a dataset "
                 "must have the same columns of the same types."
@@ -248,37 +245,36 @@ def open_dataset(
 
 def _key_of(path: str, schema: pa.Schema, key: str | None) -> str:
     names = list(schema.names)
-    found = key or next((name for name in _NAMES if name in names), None) or names[0]
-    if found not in names:
-        raise InputError(f"{path} has no column {found!r}; its columns are {', '.join(names[:9])}.")
-    kind = schema.field(found).type
+    key = key or next((name for name in _NAMES if name in names), None) or names[0]
+    if key not in names:
+        raise InputError(f"{path} has no column {key!r}; its columns are {', '.join(names[:9])}.")
+    kind = schema.field(key).type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (is_text or pa.types.is_integer(kind) or pa.types.is_string_view(kind)):
         raise InputError(
-            f"{path}: column {found!r} holds {kind}, not names. Name the column of entities with "
+            f"{path}: column {key!r} holds {kind}, not names. Name the column of entities with "
             "key=."
         )
-    return found
+    return key
 
 
 def _numbers_of(
     path: str, schema: pa.Schema, key: str, ignore: Collection[str], vector: str | None
 ) -> tuple[tuple[str, ...], bool]:
-    others = [field for field in schema if field.name != key and field.name not in ignore]
-    lists = [field.name for field in others if _is_list(field.type)]
+    fields = [field for field in schema if field.name != key and field.name not in ignore]
+    lists = [field.name for field in fields if _is_list(field.type)]
     if vector is not None and vector not in lists:
         raise InputError(f"{path}: {vector!r} is not a column of lists of numbers.")
-    if vector is not None or (len(lists) == 1 and len(others) == 1):
+    if vector is not None or (len(lists) == 1 and len(fields) == 1):
         return (vector or lists[0],), True
-    odd = [field.name for field in others if not _is_number(field.type)]
-    if odd or not others:
-        what = (
-            f"column {odd[0]!r} does not hold numbers" if odd else "there is no column of numbers"
-        )
+    odd = [field.name for field in fields if not _is_number(field.type)]
+    if odd or not fields:
+        lack = f"column {odd[0]!r} does not hold" if odd else "there is no column of"
         raise InputError(
-            f"{path}: {what}. Turn text into numbers first, or leave a column out with ignore=."
+            f"{path}: {lack} numbers. Turn text into numbers first, or leave a column out with "
+            "ignore=."
         )
-    return tuple(field.name for field in others), False
+    return tuple(field.name for field in fields), False
 
 
 def _is_list(kind: Any) -> bool:

@@ -1,91 +1,92 @@
-"""Stage: solved columns -> Parquet parts of entity, vector, confidence and lower bound."""
+"""Stage: solved columns -> Parquet parts of entity, vector, confidence and lower bound, published.
+
+Parts are pieces first. The last step copies them to the output folder, each checked, and the
+manifest comes last. The folder is local, or anything that `fsspec` opens. A folder that has a
+manifest is complete.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vecfill.distributed import pieces, plan
+from vecfill.distributed.dataset import filesystem, lists_of
 from vecfill.distributed.ingest import names_piece
-from vecfill.distributed.judging import put_together, seen_of
 from vecfill.distributed.layout import Layout
-from vecfill.distributed.pieces import read_array, read_table, write_table
-from vecfill.distributed.solving import System
+from vecfill.distributed.methods import Chosen, SolvedRows
+from vecfill.distributed.pieces import read_array, read_table
 from vecfill.distributed.tasks import Runner, Task
-from vecfill.distributed.trend import Trend
-from vecfill.method.scaling import in_range_of
-from vecfill.model.predictors import LatentSemantic
-from vecfill.trust.prove.hidden import Hidden
+from vecfill.errors import InputError
+from vecfill.io.atomic import atomic_output
+from vecfill.io.provenance import as_json
+from vecfill.model.stretch import stretched
+from vecfill.requests import Trust
 from vecfill.trust.prove.learning import learn_confidence
+
+MANIFEST = "_manifest.json"
+"""Readers of Parquet folders pass over names with an underscore."""
 
 
 @dataclass(frozen=True)
 class Emission:
     """What is needed to write the parts."""
 
-    system: System
-    predictor: LatentSemantic
-    trend: Trend | None
-    hidden: Hidden | None
-    """Hidden rows from which confidence is learnt; ``None``: none is told."""
-    level: float
-    min_confidence: float | None = None
-    min_bound: float | None = None
-    stretch: float = 1.0
-    """By what steps from the mean of the known vectors are multiplied."""
-
-    def stretched(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors as they are written."""
-        if self.stretch == 1.0:
-            return vectors
-        centre = read_array(self.system.sample.piece("centre"))
-        return in_range_of(vectors.dtype, centre + self.stretch * (vectors - centre))
+    chosen: Chosen
+    trust: Trust
 
     @property
     def layout(self) -> Layout:
         """How the data is cut."""
-        return self.system.layout
+        return self.chosen.system.layout
 
     def part(self, block: int) -> Path:
         """Return the part of a block of rows."""
         return self.layout.piece("parts", f"part-{block:06d}.parquet")
 
+    def columns(self, solved: SolvedRows) -> dict[str, pa.Array]:
+        """Return vectors of solved rows, with their confidence if hidden rows teach it."""
+        chosen = self.chosen
+        vectors = written = solved.vectors(chosen.predictor)
+        if chosen.stretch != 1.0:
+            centre = read_array(chosen.system.sample.piece("centre"))
+            written = stretched(vectors, centre, chosen.stretch)
+        columns = {"vector": lists_of(written)}
+        if chosen.hidden is not None:
+            signals, level = solved.signals(vectors), self.trust.level
+            confidence = learn_confidence(chosen.hidden, signals, level=level)
+            assert confidence is not None
+            columns["confidence"] = pa.array(confidence.values)
+            columns["lower_bound"] = pa.array(confidence.lower_bound)
+        return columns
 
-def emit(emission: Emission, block: int, first: int) -> None:
-    """Write the part of a block; `first` is how many unknown rows come before it."""
-    layout, system = emission.layout, emission.system
+
+def emit(emission: Emission, block: int, first: int) -> pa.Table:
+    """Return the part of a block; `first` is how many unknown rows come before it."""
+    layout, system, trust = emission.layout, emission.chosen.system, emission.trust
     span = layout.blocks[block]
     is_known = np.zeros(span.stop - span.start, np.bool_)
     known = system.known.rows()
     low, high = np.searchsorted(known, [span.start, span.stop])
     is_known[known[low:high] - span.start] = True
-    places = np.flatnonzero(~is_known)
-    rows = system.partition.view.rows(block)[places]
-    part = slice(first, first + places.size)
-    vectors = put_together(emission.predictor, system, emission.trend, rows, part)
-    names = read_table(names_piece(layout, block)).column("entity").take(pa.array(places))
-    columns = {"entity": names, "vector": _lists(emission.stretched(vectors))}
-    if emission.hidden is not None:
-        at = np.arange(part.start, part.stop)
-        signals = seen_of(system, emission.trend, vectors, rows, part, at)
-        trust = learn_confidence(emission.hidden, signals, level=emission.level)
-        assert trust is not None
-        columns["confidence"] = pa.array(trust.values)
-        columns["lower_bound"] = pa.array(trust.lower_bound)
-    table = pa.table(columns)
-    if emission.min_confidence is not None:
-        table = table.filter(pc.greater_equal(table["confidence"], emission.min_confidence))
-    if emission.min_bound is not None:
-        table = table.filter(pc.greater_equal(table["lower_bound"], emission.min_bound))
-    write_table(emission.part(block), table)
-
-
-def _lists(vectors: np.ndarray) -> pa.Array:
-    flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    unknown = np.flatnonzero(~is_known)
+    rows = system.partition.view.rows(block)[unknown]
+    part = slice(first, first + unknown.size)
+    solved = SolvedRows(system, emission.chosen.trend, rows, part, np.arange(part.start, part.stop))
+    names = read_table(names_piece(layout, block)).column("entity").take(pa.array(unknown))
+    table = pa.table({"entity": names, **emission.columns(solved)})
+    limits = {"confidence": trust.min_confidence, "lower_bound": trust.min_bound}
+    for name, least in limits.items():
+        if least is not None:
+            table = table.filter(pc.greater_equal(table[name], least))
+    return table
 
 
 def emitted(runner: Runner, emission: Emission) -> list[Path]:
@@ -103,3 +104,70 @@ def emitted(runner: Runner, emission: Emission) -> list[Path]:
              (emission.part(block),)) for block in blocks
     )  # fmt: skip
     return [emission.part(block) for block in blocks]
+
+
+def refuse_output(out: str, *, overwrite: bool) -> None:
+    """Refuse an output that is a file, or that holds something and may not be replaced."""
+    if "://" in out:
+        files, inner = filesystem(out)
+        is_file, is_filled = files.isfile(inner), files.isdir(inner) and bool(files.ls(inner))
+    else:
+        is_file = Path(out).is_file()
+        is_filled = Path(out).is_dir() and any(Path(out).iterdir())
+    if is_file:
+        raise InputError(f"{out} is a file. Name a folder to write parts to.")
+    if is_filled and not overwrite:
+        raise InputError(
+            f"{out} exists already and is not empty. Allow overwriting it (overwrite=True), or "
+            "choose another name."
+        )
+
+
+def publish(out: str, parts: list[Path], manifest: Mapping[str, Any]) -> None:
+    """Copy the parts to the output, and write the manifest with their names and hashes."""
+    about = []
+    for part in parts:
+        pieces.check(part)
+        about.append({"name": part.name, **(pieces.piece_about(part) or {})})
+    manifest = {**manifest, "parts": about}
+    if "://" in out:
+        _publish_elsewhere(out, parts, manifest)
+    else:
+        _publish_here(Path(out), parts, manifest)
+
+
+def _is_stale(name: str, parts: list[Path]) -> bool:
+    is_part = name.startswith("part-") and name.endswith(".parquet")
+    return is_part and name not in {part.name for part in parts}
+
+
+def _publish_here(out: Path, parts: list[Path], manifest: Mapping[str, Any]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MANIFEST).unlink(missing_ok=True)
+    for part in parts:
+        with atomic_output(out / part.name, overwrite=True) as file, part.open("rb") as source:
+            shutil.copyfileobj(source, file, 1 << 22)
+    for path in out.iterdir():
+        if _is_stale(path.name, parts):
+            path.unlink()
+    plan.write_json(out / MANIFEST, manifest)
+
+
+def _publish_elsewhere(out: str, parts: list[Path], manifest: Mapping[str, Any]) -> None:
+    files, inner = filesystem(out)
+    inner = inner.rstrip("/")
+    try:
+        files.makedirs(inner, exist_ok=True)
+        if files.exists(f"{inner}/{MANIFEST}"):
+            files.rm_file(f"{inner}/{MANIFEST}")
+        for part in parts:
+            files.put_file(str(part), f"{inner}/{part.name}")
+        for name in files.ls(inner, detail=False):
+            if _is_stale(Path(name).name, parts):
+                files.rm_file(name)
+        files.pipe_file(f"{inner}/{MANIFEST}", as_json(manifest).encode("ascii") + b"\n")
+    except OSError as error:
+        raise InputError(
+            f"{out} cannot be written: {error}. Run the same call again when it can: only this "
+            "step is left."
+        ) from error

@@ -6,9 +6,9 @@ share memory with the driver, only the work folder.
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any
@@ -46,8 +46,12 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: object, *_: object) -> None:
+        # After an error or an interrupt nobody waits for workers, which may hang.
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
 
 class Processes(Engine):
@@ -65,7 +69,7 @@ class Processes(Engine):
             # Fresh processes: a fork would copy locks that threads of the driver hold.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(
-                self.n_workers, mp_context=context, initializer=_use_one_thread
+                self.n_workers, mp_context=context, initializer=_prepare_worker
             )
         return self._pool.submit(function, task)
 
@@ -105,9 +109,22 @@ class Given(Engine):
         return self._executor.submit(function, task)
 
 
-def _use_one_thread() -> None:
+def _prepare_worker() -> None:
     for name in _ONE_THREAD:
         os.environ[name] = "1"
+    threading.Thread(target=_end_with_driver, daemon=True).start()
+
+
+def _end_with_driver() -> None:
+    """End this worker as soon as the driver is gone, however it went.
+
+    A worker waits for tasks at a pipe of which it holds both ends, so it would never see that
+    nobody writes to it any more.
+    """
+    driver = multiprocessing.parent_process()
+    if driver is not None:
+        driver.join()
+        os._exit(1)
 
 
 def engine_of(
@@ -145,14 +162,3 @@ def engine_of(
         f"engine={engine!r} is none of serial, processes, dask. Pass one of these names, or an "
         "object that is a concurrent.futures.Executor."
     )
-
-
-@contextlib.contextmanager
-def closing(engine: Engine) -> Any:
-    """Close an engine when the block ends; after an error or interrupt without waiting."""
-    try:
-        yield engine
-    except BaseException:
-        engine.abandon()
-        raise
-    engine.close()

@@ -1,5 +1,7 @@
 """Stage: Parquet row groups -> blocks of rows, names and hashes of names, checked.
 
+An embedding file becomes a Parquet piece with the rows of the entities first, and is read once.
+
 A block starts at a round number of rows, wherever row groups end, so that neither parts nor row
 groups decide any bit of the result.
 """
@@ -7,16 +9,19 @@ groups decide any bit of the result.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vecfill.distributed.dataset import Dataset
+from vecfill.distributed.dataset import Dataset, lists_of, open_dataset
 from vecfill.distributed.layout import Layout
-from vecfill.distributed.pieces import write_array, write_table
-from vecfill.distributed.tasks import Task
+from vecfill.distributed.pieces import read_table, write_array, write_table
+from vecfill.distributed.tasks import Runner, Task
+from vecfill.io.reading import read_embedding
 
 
 def digests(names: pa.Array) -> np.ndarray:
@@ -27,10 +32,10 @@ def digests(names: pa.Array) -> np.ndarray:
     >>> digests(pa.array(["oslo", "rome"])).shape
     (2, 2)
     """
-    found = b"".join(
+    content = b"".join(
         hashlib.blake2b(name.encode("utf-8"), digest_size=16).digest() for name in names.to_pylist()
     )
-    return np.frombuffer(found, np.uint64).reshape(-1, 2)
+    return np.frombuffer(content, np.uint64).reshape(-1, 2)
 
 
 def _block_groups(dataset: Dataset, n_rows_of_block: int) -> list[range]:
@@ -49,11 +54,12 @@ def ingest_tasks(layout: Layout, dataset: Dataset, role: str) -> list[Task]:
     tasks = []
     for blocks in _block_groups(dataset, layout.rows_per_block):
         outputs = [
-            layout.piece(role, kind, block)
-            if kind != "names"
-            else _names_piece(layout, role, block)
+            path
             for block in blocks
-            for kind in ("rows", "hashes", "names", "has")
+            for path in (
+                *(layout.piece(role, kind, block) for kind in ("rows", "has", "hashes")),
+                _names_piece(layout, role, block),
+            )
         ]
         arguments = {"layout": layout, "dataset": dataset, "role": role, "blocks": blocks}
         name = f"{role} {blocks.start} to {blocks.stop - 1}"
@@ -74,19 +80,19 @@ def ingest(layout: Layout, dataset: Dataset, role: str, blocks: range) -> None:
     """Write some blocks: rows, names, hashes of names, and which rows have numbers at all."""
     size = layout.rows_per_block
     first, last = blocks.start * size, min(blocks.stop * size, dataset.n_rows)
-    block, held = blocks.start, _Held(dataset, role)
+    block, content = blocks.start, _Block(dataset, role)
     for start, batch in dataset.batches(first, last):
         place = start
         while place < start + batch.num_rows:
             end = min((block + 1) * size, start + batch.num_rows)
-            held.add(batch.slice(place - start, end - place), place)
+            content.add(batch.slice(place - start, end - place), place)
             place = end
             if place == min((block + 1) * size, last):
-                held.write(layout, block)
-                block, held = block + 1, _Held(dataset, role)
+                content.write(layout, block)
+                block, content = block + 1, _Block(dataset, role)
 
 
-class _Held:
+class _Block:
     """The rows of a block as far as they have been read."""
 
     def __init__(self, dataset: Dataset, role: str) -> None:
@@ -112,6 +118,23 @@ class _Held:
         names = pa.chunked_array(self.names)
         write_array(layout.piece(self.role, "rows", block), np.concatenate(self.rows))
         write_array(layout.piece(self.role, "has", block), np.concatenate(self.has))
-        hashes = np.concatenate([digests(each) for each in self.names])
+        hashes = np.concatenate([digests(part) for part in self.names])
         write_array(layout.piece(self.role, "hashes", block), hashes)
         write_table(_names_piece(layout, self.role, block), pa.table({"entity": names}))
+
+
+def convert(layout: Layout, path: str, how_read: Mapping[str, Any]) -> pa.Table:
+    """Return the rows of an embedding file whose words are names of entities."""
+    blocks = range(len(layout.blocks))
+    tables = (read_table(names_piece(layout, block)) for block in blocks)
+    names = [name for table in tables for name in table.column("entity").to_pylist()]
+    embedding = read_embedding(path, words=names, **how_read)
+    return pa.table({"entity": list(embedding.words), "vector": lists_of(embedding.vectors)})
+
+
+def converted(runner: Runner, layout: Layout, path: str, how_read: Mapping[str, Any]) -> Dataset:
+    """Return the dataset of the rows of an embedding file whose words are names of entities."""
+    out = layout.piece("vectors", "embedding.parquet")
+    arguments = {"layout": layout, "path": path, "how_read": how_read}
+    runner.run([Task("ingest", "embedding file", convert, arguments, (out,))])
+    return open_dataset(str(out), key="entity")

@@ -14,10 +14,9 @@ from vecfill import checks
 from vecfill.distributed import pieces, plan
 from vecfill.distributed.alignment import Known, aligned
 from vecfill.distributed.dataset import Dataset, files_of, hash_of, open_dataset
-from vecfill.distributed.embedding_file import converted
-from vecfill.distributed.emitting import Emission, emitted
-from vecfill.distributed.engines import Engine, closing, engine_of
-from vecfill.distributed.ingest import ingest_tasks
+from vecfill.distributed.emitting import Emission, emitted, publish, refuse_output
+from vecfill.distributed.engines import engine_of
+from vecfill.distributed.ingest import converted, ingest_tasks
 from vecfill.distributed.layout import (
     PROCESS_BYTES,
     Layout,
@@ -26,22 +25,29 @@ from vecfill.distributed.layout import (
     rows_in_group,
     task_bytes,
 )
-from vecfill.distributed.methods import Chosen, checked_method, choose_method
-from vecfill.distributed.publishing import publish, refuse_output
+from vecfill.distributed.methods import (
+    FEWEST_KNOWN,
+    Chosen,
+    Ground,
+    checked_method,
+    choose_method,
+)
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.io.provenance import provenance
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.search.cells import MOST_CELLS
+from vecfill.model.predictors import LatentSemantic
 from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
-from vecfill.trust.choose.choice import Choice
+from vecfill.trust.notes import no_signal
 from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000
-"""Rows up to which `vecfill.impute` in one process is the simpler and quicker way."""
+"""Rows up to which `vecfill.impute` in one process is the simpler and quicker way: it takes
+15 s there (docs/scale.md)."""
 
 MOST_MENDED = 10
-"""Damaged pieces that the driver makes again before it gives up on the disk."""
+"""Damaged pieces that the driver makes again before it gives up on the disk: a guess."""
 
 USED_READING = ("key", "vector", "ignore", "format", "member")
 USED_TRUST = ("level", "min_confidence", "min_bound")
@@ -144,11 +150,10 @@ def impute_dataset(
     refuse_output(job.out, overwrite=overwrite)
     with plan.locked(Path(job.work)), one_blas_thread():
         ledger = plan.Ledger(Path(job.work), progress)
-        with closing(
-            engine_of(scale.engine, workers=scale.workers, scheduler=scale.scheduler)
-        ) as chosen:
-            runner = Runner(chosen, patience=scale.patience, progress=ledger)
-            result = _mending(lambda: job.run(runner, chosen, n_bytes))
+        how = {"workers": scale.workers, "scheduler": scale.scheduler}
+        with engine_of(scale.engine, **how) as engine:
+            runner = Runner(engine, patience=scale.patience, progress=ledger)
+            result = _mending(lambda: job.run(runner, n_bytes))
             ledger.end(job.out)
             return result
 
@@ -171,6 +176,17 @@ def _refuse_unused(ask: Ask) -> None:
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
 
 
+def _refuse_limits(trust: Trust, n_known: int) -> None:
+    """Refuse limits of confidence where too few rows are known to learn any."""
+    limits = ("min_confidence", "min_bound")
+    requested = [name for name in limits if getattr(trust, name) is not None]
+    if requested and n_known < FEWEST_KNOWN:
+        raise InputError(
+            f"{requested[0]} needs a confidence, and too few entities are known to learn one "
+            f"({n_known}; {FEWEST_KNOWN} are needed). Leave it out, and name another work folder."
+        )
+
+
 @dataclass(frozen=True)
 class _Job:
     """One job: what was asked for."""
@@ -180,44 +196,37 @@ class _Job:
     out: str
     work: str
     ask: Ask
-    asked: Any
-    """The predictor that was asked for; ``None`` if one is to be chosen."""
+    predictor: LatentSemantic | None
+    """The one that was asked for; ``None`` if one is to be chosen."""
 
     @property
     def recall(self) -> float | None:
         """The share of nearest neighbours to find."""
         return self.ask.scale.recall
 
-    def run(self, runner: Runner, engine: Engine, memory: int) -> DatasetResult:
+    def run(self, runner: Runner, memory: int) -> DatasetResult:
         """Go through the stages; what is done already is not done again."""
         reading, how, trust = self.ask.reading, self.ask.method, self.ask.trust
+        n_workers = runner.engine.n_workers
         features = open_dataset(self.features, key=reading.key, ignore=reading.ignore)
         is_parquet = _is_parquet(self.vectors)
         vectors = open_dataset(self.vectors, vector=reading.vector) if is_parquet else None
         inputs = self._inputs(features, vectors)
-        layout = self._layout(features, inputs, memory, engine.n_workers)
+        layout = self._layout(features, inputs, memory, n_workers)
         runner.run(ingest_tasks(layout, features, "features"))
         if vectors is None:
-            how_read = (reading.format, reading.member)
-            vectors = converted(runner, layout, self.vectors, *how_read)
+            how_read = {"format": reading.format, "member": reading.member}
+            vectors = converted(runner, layout, self.vectors, how_read)
         known, notes = self._known(runner, layout, vectors)
-        budget = max(memory // 4, memory - PROCESS_BYTES * (engine.n_workers + 1))
-        chosen = choose_method(runner, layout, known, how, self.asked, self.recall,
-                               trust.level, budget)  # fmt: skip
+        if known.n_known < layout.n_rows:
+            _refuse_limits(trust, known.n_known)
+        budget = max(memory // 4, memory - PROCESS_BYTES * (n_workers + 1))
+        ground = Ground(runner, layout, known, self.recall, budget)
+        chosen = choose_method(ground, how, self.predictor, trust.level)
         if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
-            raise NoSignalError(_no_signal(chosen.choice))
-        emission = Emission(
-            chosen.system,
-            chosen.predictor,
-            chosen.trend,
-            chosen.hidden,
-            trust.level,
-            trust.min_confidence,
-            trust.min_bound,
-            1.0 if chosen.choice is None else chosen.choice.stretch,
-        )
-        parts = emitted(runner, emission) if known.n_known < layout.n_rows else []
-        result = self._result(runner, engine, layout, known, chosen, parts, notes)
+            raise NoSignalError(no_signal(chosen.choice))
+        parts = emitted(runner, Emission(chosen, trust)) if known.n_known < layout.n_rows else []
+        result = self._result(runner, known, chosen, parts, notes)
         publish(self.out, parts, self._manifest(result, inputs))
         return result
 
@@ -235,10 +244,7 @@ class _Job:
         if n_rows < 3:
             raise InputError(f"{self.features} has only {n_rows} rows; at least 3 are needed.")
         sizes = {
-            "n_rows": n_rows,
-            "n_features": features.n_columns,
-            "dtype": features.dtype,
-            "rows_per_block": rows_in_block(features.n_columns * itemsize),
+            **_sizes(features),
             "rows_per_group": rows_in_group(
                 n_rows, features.n_columns, itemsize, task_bytes(memory, n_workers), n_workers
             ),
@@ -250,24 +256,17 @@ class _Job:
             **{name: getattr(self.ask.trust, name) for name in USED_TRUST},
             "recall": self.recall,
         }
-        what = {"inputs": inputs, "options": options, "versions": plan.versions()}
-        sizes = plan.adopt_plan(Path(self.work), what, sizes)
+        job = {"inputs": inputs, "options": options, "versions": plan.versions()}
+        sizes = plan.adopt_plan(Path(self.work), job, sizes)
         return Layout(Path(self.work), **sizes)
 
     def _known(
         self, runner: Runner, layout: Layout, vectors: Dataset
     ) -> tuple[Known, tuple[str, ...]]:
         """Ingest the vectors and align them with the entities."""
-        row_bytes = vectors.n_columns * np.dtype(vectors.dtype).itemsize
-        theirs = replace(
-            layout,
-            n_rows=vectors.n_rows,
-            n_features=vectors.n_columns,
-            dtype=vectors.dtype,
-            rows_per_block=rows_in_block(row_bytes),
-        )
-        runner.run(ingest_tasks(theirs, vectors, "vectors"))
-        known = aligned(runner, layout, theirs)
+        of_vectors = replace(layout, **_sizes(vectors))
+        runner.run(ingest_tasks(of_vectors, vectors, "vectors"))
+        known = aligned(runner, layout, of_vectors)
         notes = []
         if layout.n_rows <= ONE_PROCESS_ROWS:
             notes.append(
@@ -279,18 +278,16 @@ class _Job:
     def _result(
         self,
         runner: Runner,
-        engine: Engine,
-        layout: Layout,
         known: Known,
         chosen: Chosen,
         parts: list[Path],
         notes: tuple[str, ...],
     ) -> DatasetResult:
-        choice = chosen.choice
-        n_unknown = layout.n_rows - known.n_known
+        choice, engine, n_rows = chosen.choice, runner.engine, known.layout.n_rows
+        n_unknown = n_rows - known.n_known
         n_written = sum(runner.read(pieces.read_n_rows, part) for part in parts)
         counts = {
-            "entities": layout.n_rows,
+            "entities": n_rows,
             "known": known.n_known,
             "unknown": n_unknown,
             "imputed": n_written,
@@ -309,8 +306,8 @@ class _Job:
             chosen.coverage,
             None if chosen.hidden is None else chosen.hidden.scores.means(),
             () if choice is None else tuple(
-                {**each.to_dict(), **means}
-                for each, means in zip(choice.tried, choice.means, strict=True)
+                {**predictor.to_dict(), **means}
+                for predictor, means in zip(choice.tried, choice.means, strict=True)
             ),
             notes,
             {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
@@ -327,6 +324,15 @@ class _Job:
         }
 
 
+def _sizes(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "n_rows": dataset.n_rows,
+        "n_features": dataset.n_columns,
+        "dtype": dataset.dtype,
+        "rows_per_block": rows_in_block(dataset.n_columns * np.dtype(dataset.dtype).itemsize),
+    }
+
+
 def _is_parquet(path: str) -> bool:
     if "://" in path or Path(path).is_dir():
         return True
@@ -337,12 +343,3 @@ def _is_parquet(path: str) -> bool:
         raise InputError(
             f"{path} cannot be read: {error.strerror}. Name a file of vectors."
         ) from error
-
-
-def _no_signal(choice: Choice) -> str:
-    return (
-        "The features carry no signal about these vectors: hidden known vectors came back no "
-        f"nearer than chance (centred cosine {choice.honest.centred_cosine.mean():.3f}, "
-        f"p = {choice.p_value:.2g}). Check that names and rows belong together, or use other "
-        "features; force=True imputes anyway."
-    )

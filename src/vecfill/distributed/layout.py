@@ -18,10 +18,10 @@ from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 
 BLOCK_BYTES = 1 << 26
-"""Bytes of a block of rows; blocks are what sums are added up by."""
+"""Bytes of a block of rows. Sums are added up by blocks, so another value has other bits."""
 
-MOST_ROWS = 65536
-LEAST_ROWS = 256
+MOST_ROWS, LEAST_ROWS = 65536, 256
+"""Rows of a block, whatever their length: few enough to be held, enough to be worth a task."""
 
 WIDTH = 16
 """Columns of a slab, as in memory."""
@@ -50,7 +50,7 @@ def bytes_of(memory: str | int) -> int:
         n_bytes = memory
     else:
         text = str(memory).strip().upper().replace("IB", "B")
-        unit = next((each for each in ("TB", "GB", "MB", "KB", "B") if text.endswith(each)), "")
+        unit = next((unit for unit in reversed(UNITS) if text.endswith(unit)), "")
         try:
             n_bytes = int(float(text.removesuffix(unit)) * UNITS[unit])
         except (KeyError, ValueError, OverflowError):
@@ -92,7 +92,7 @@ class Layout:
 
     def piece(self, *names: object) -> Path:
         """Return the path of a piece by its stage and name, such as ``("rows", 3)``."""
-        *folders, name = (f"{each:06d}" if isinstance(each, int) else str(each) for each in names)
+        *folders, name = (f"{name:06d}" if isinstance(name, int) else str(name) for name in names)
         return self.work.joinpath("pieces", *folders, name if "." in name else f"{name}.npy")
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,9 +123,9 @@ def rows_in_group(n_rows: int, n_features: int, itemsize: int, n_bytes: int, wor
     >>> rows_in_group(2_000_000, 100, 4, 10**9, 2)
     131072
     """
-    held = n_features * (itemsize + 8) + 1500
+    row_bytes = n_features * (itemsize + 8) + 1500
     fair = -(-n_rows // (4 * workers))
-    return int(max(1024, min(0.5 * n_bytes / held, max(fair, 16384), 131072)))
+    return int(max(1024, min(0.5 * n_bytes / row_bytes, max(fair, 16384), 131072)))
 
 
 def slab_width(n_unknown: int) -> int:

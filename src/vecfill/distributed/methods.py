@@ -1,45 +1,224 @@
-"""From rows and known vectors to solved columns, under one method or the best of a few."""
+"""Which method is used, and how far to trust it: stages for one method, or for the best of a few.
+
+Some known rows are hidden and imputed over the full graph, because on a sample of rows neighbours
+are farther away and everything looks worse. One set of hidden rows serves the choice among
+candidates and the confidence. How a prediction is put together, seen, scored and chosen is what
+`vecfill.model` and `vecfill.trust` say; here are only the pieces that they are computed from.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from vecfill.distributed.alignment import Known
-from vecfill.distributed.judging import (
-    HiddenRows,
-    candidates_of,
-    centred,
-    chosen,
-    hidden_places,
-    put_together,
-    seen_of,
-    write_masks,
-)
+from vecfill.distributed.alignment import Known, Sample
+from vecfill.distributed.graph import Search, planned_search, searched, spanned
 from vecfill.distributed.layout import Layout
-from vecfill.distributed.neighbors import Search, planned_search, searched
 from vecfill.distributed.partition import Partition, partitioned
+from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.preparing import PREPARATIONS, prepared
-from vecfill.distributed.solving import ROUGH_TOL, System, Wanted, built, solved
-from vecfill.distributed.spanning import spanned
+from vecfill.distributed.solving import Solving, System, n_slabs, slab_piece, solved
 from vecfill.distributed.tasks import Runner
-from vecfill.distributed.trend import Sample, Trend, fitted_trend
+from vecfill.distributed.trend import Trend, fitted_trend
 from vecfill.distributed.weighing import weighed
 from vecfill.errors import InputError
+from vecfill.machine.lengths import row_lengths
+from vecfill.method.scaling import in_range_of
 from vecfill.method.trend import MAX_RANK
+from vecfill.model.directions import unit
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
+from vecfill.model.stretch import stretch_of
 from vecfill.requests import Method
-from vecfill.trust.choose.choice import Choice
-from vecfill.trust.prove.hidden import Hidden
-from vecfill.trust.prove.learning import learn_confidence
+from vecfill.trust.choose.candidates import FIRST_RIDGE, with_trends
+from vecfill.trust.choose.choice import Choice, judged
+from vecfill.trust.choose.folds import Fold, dealt_out, fold_of
+from vecfill.trust.choose.scores import Judge
+from vecfill.trust.choose.trials import pool_of
+from vecfill.trust.prove.hidden import HIDDEN_TOL, Hidden
+from vecfill.trust.prove.learning import ENOUGH_HIDDEN, FEWEST_HIDDEN, learn_confidence
+from vecfill.trust.prove.signals import SPREAD_TOL, Seen, signals_of
 from vecfill.wording import count
+
+HIDDEN_SHARE = 5
+"""One known row in so many is hidden, up to enough: as a fold of five in memory."""
+
+FEWEST_KNOWN = HIDDEN_SHARE * FEWEST_HIDDEN
+"""Known rows of which enough can be hidden to choose a method, or to teach confidence."""
+
+
+def hidden_places(n_known: int, seed: int) -> np.ndarray:
+    """Return which known rows are hidden, as places among them; none if there are too few.
+
+    Examples
+    --------
+    >>> hidden_places(100, 0).size, hidden_places(90, 0).size, hidden_places(10**6, 0).size
+    (20, 0, 2000)
+    """
+    n_hidden = min(ENOUGH_HIDDEN, n_known // HIDDEN_SHARE)
+    if n_hidden < FEWEST_HIDDEN:
+        return np.empty(0, np.int64)
+    return np.sort(np.random.default_rng(seed).permutation(n_known)[:n_hidden])
+
+
+def hide(known: Known, seed: int) -> Fold:
+    """Return the rows to hide; write which rows are seen in each variant, and which are mixed."""
+    fold = fold_of(known.is_known(), hidden_places(known.n_known, seed))
+    is_seen = np.ones(known.n_known, np.bool_)
+    write_array(known.layout.piece("known", "seen_final"), is_seen)
+    is_seen[fold.truth] = False
+    write_array(known.layout.piece("known", "seen_hidden"), is_seen)
+    write_array(known.layout.piece("known", "wanted"), ~fold.is_seen)
+    return fold
+
+
+def sums(sample: Sample, block: int) -> np.ndarray:
+    """Return the sum of the seen vectors of a block, and how many they are."""
+    places, _ = sample.block(block)
+    vectors = sample.known.vectors(block)[places].astype(np.float64)
+    return np.append(vectors.sum(axis=0), len(places))
+
+
+def lengths(sample: Sample, block: int) -> np.ndarray:
+    """Return how far each known vector of a block lies from the centre."""
+    centre = read_array(sample.piece("centre"))
+    return row_lengths(sample.known.vectors(block).astype(np.float64) - centre)
+
+
+def centred(runner: Runner, sample: Sample) -> None:
+    """Write the mean of the seen vectors, and how far each known vector lies from it."""
+    blocks, stage = range(len(sample.known.blocks)), f"centre {sample.variant}"
+    pieces = [sample.piece("sums", block) for block in blocks]
+    total = runner.total(runner.run_each(stage, "sums", sums, pieces, sample=sample))
+    write_array(sample.piece("centre"), total[:-1] / total[-1])
+    pieces = [sample.piece("lengths_of", block) for block in blocks]
+    runner.run_each(stage, "lengths", lengths, pieces, sample=sample)
+    write_array(sample.piece("lengths"), runner.joined(pieces))
+
+
+@dataclass(frozen=True)
+class SolvedRows:
+    """Some rows that were solved: their vectors, and what can be seen of them.
+
+    It is the mix of its own signals, since the equations say how rows are mixed.
+    """
+
+    system: System
+    trend: Trend | None
+    rows: np.ndarray
+    """(n_rows, n_features) prepared, for a trend."""
+    part: slice
+    """Where they are among the rows whose columns were written."""
+    places: np.ndarray
+    """Their places among the rows that are not seen."""
+
+    def _slabs(self, kind: str) -> list[np.ndarray]:
+        slabs = range(n_slabs(self.system, kind))
+        return [read_array(slab_piece(self.system, kind, slab))[self.part] for slab in slabs]
+
+    def vectors(self, predictor: LatentSemantic) -> np.ndarray:
+        """Return the vectors that a predictor gives."""
+        if predictor.residual_share is None:
+            return np.hstack(self._slabs("values"))
+        assert self.trend is not None
+        residuals = np.hstack(self._slabs("residuals")) if predictor.residual_share else None
+        vectors = predictor.put_on(self.trend.values(self.rows), residuals)
+        return in_range_of(np.dtype(self.system.known.dtype), vectors)
+
+    def signals(self, vectors: np.ndarray) -> np.ndarray:
+        """Return every signal of the rows, whose vectors are these."""
+        trend, rows = self.trend, self.rows
+        visible = Seen(
+            vectors,
+            read_array(self.system.sample.piece("centre")),
+            self,
+            None if trend is None else lambda part: trend.values(rows[part]),
+            *(np.sum(self._slabs(kind), axis=0) for kind in ("directions", "probes")),
+        )
+        return signals_of(visible)
+
+    def straight(self) -> np.ndarray:
+        """Return how much of each row's weight rests on known rows directly."""
+        return self.system.signals()[self.places, 0]
+
+    def tightness(self) -> np.ndarray:
+        """Return the largest weight of each row."""
+        return self.system.signals()[self.places, 1]
+
+    def misfit(self) -> np.ndarray:
+        """Return how badly its neighbors explain each row in the domain."""
+        return self.system.signals()[self.places, 2]
+
+
+@dataclass(frozen=True)
+class HiddenRows:
+    """The hidden rows: what they were, and among which vectors their truth is ranked."""
+
+    sample: Sample
+    fold: Fold
+
+    def judge(self) -> tuple[Judge, np.ndarray]:
+        """Return known vectors against which predictions are scored, and the places of truths."""
+        known = self.sample.known
+        pool = pool_of(self.fold.truth, known.n_known)
+        vectors = np.empty((pool.size, known.n_dims))
+        edges = [span.start for span in known.blocks] + [known.n_known]
+        cuts = np.searchsorted(pool, edges)
+        for block, (first, last) in enumerate(pairwise(cuts)):
+            if first < last:
+                vectors[first:last] = known.vectors(block)[pool[first:last] - edges[block]]
+        judge = Judge(vectors, read_array(self.sample.piece("centre")))
+        return judge, np.searchsorted(pool, self.fold.truth)
+
+    def solved(self, system: System, trend: Trend | None) -> SolvedRows:
+        """Return these rows as a system has solved them, and no others."""
+        rows = system.partition.view.some_rows(self.fold.hidden)
+        return SolvedRows(system, trend, rows, slice(0, self.fold.hidden.size), self.fold.places)
+
+    def scored(self, solved: SolvedRows, predictor: LatentSemantic) -> Hidden:
+        """Return signals and scores of the hidden rows, for the confidence."""
+        vectors = solved.vectors(predictor)
+        judge, truth = self.judge()
+        scores = judge.scored(vectors, truth)
+        signals, group = solved.signals(vectors), dealt_out(truth.size)
+        return Hidden(self.fold.hidden, group, signals, scores, scores.centred_cosine)
+
+
+def chosen(
+    judge: Judge, truth: np.ndarray, predictions: Mapping[LatentSemantic, np.ndarray], goal: str
+) -> Choice:
+    """Return the candidate whose predictions of hidden rows are best, as the judge sees them.
+
+    `truth` says which of the judge's known vectors are true.
+    """
+    steps = {predictor: vectors - judge.centre for predictor, vectors in predictions.items()}
+    true_vectors = judge.known[truth]
+    return judged(
+        list(predictions),
+        [judge.scored(vectors, truth) for vectors in predictions.values()],
+        [unit(step) for step in steps.values()],
+        unit(true_vectors - judge.centre),
+        dealt_out(truth.size),
+        lambda predictor: stretch_of(judge.centre, steps[predictor], true_vectors),
+        goal,
+    )
+
 
 AUTO_PREPARATIONS = ("as_given", "standardized", "unit_rows")
 """Preparations that `auto` compares; each costs a search for neighbours of its own."""
 
 AUTO_DEGREE = 8
+"""The degree that `auto` begins with in memory; others would cost another tree."""
+
+MIX_SIGNALS = {"directions": SPREAD_TOL, "probes": SPREAD_TOL}
+"""What is solved so that rows can be told by how they are mixed."""
+
+
+Request = tuple[Sample, dict[str, float], np.ndarray | None]
+"""Which rows may be seen, what to solve besides what predictors need, and the rows wanted."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +233,39 @@ class Chosen:
     choice: Choice | None
     recall: float
 
+    @property
+    def stretch(self) -> float:
+        """By what steps from the mean of the known vectors are multiplied."""
+        return 1.0 if self.choice is None else self.choice.stretch
+
 
 def checked_method(how: Method) -> LatentSemantic | None:
     """Return the predictor that was asked for, ``None`` if one is to be chosen; or refuse it."""
     if how.setting():
-        asked = LatentSemantic(**how.setting())
+        predictor = LatentSemantic(**how.setting())
     elif how.method in (None, "auto"):
         return None
     elif how.method == "paper":
-        asked = PAPER
+        predictor = PAPER
     elif isinstance(how.method, LatentSemantic):
-        asked = how.method
+        predictor = how.method
     else:
         raise InputError(
             f"method={how.method!r} cannot be used on datasets. Use 'auto', 'paper' or a "
             "LatentSemantic(...)."
         )
-    if asked.preparation not in PREPARATIONS:
+    if predictor.preparation not in PREPARATIONS:
         raise InputError(
-            f"preparation={asked.preparation!r} needs whole columns in memory. Use one of "
+            f"preparation={predictor.preparation!r} needs whole columns in memory. Use one of "
             f"{', '.join(PREPARATIONS)}."
         )
-    if asked.solver != "direct":
+    if predictor.solver != "direct":
         raise InputError("solver='power' is not built for datasets. Use the direct solver.")
-    return asked
+    return predictor
 
 
 @dataclass(frozen=True)
-class _Ground:
+class Ground:
     """What all candidates stand on."""
 
     runner: Runner
@@ -103,107 +287,84 @@ class _Ground:
         self,
         predictors: list[LatentSemantic],
         partition: Partition,
-        asked: list[tuple[Sample, dict[str, float], np.ndarray | None]],
-    ) -> list[Wanted]:
+        requests: Sequence[Request],
+    ) -> list[Solving]:
         """Return the equations of predictors that differ in their share, and their trend, solved.
 
-        Asked for are samples, kinds to solve besides what the predictors themselves need, and
-        which rows are wanted. All samples are solved side by side, and the first decides how.
+        All samples are solved side by side, and the first decides how.
         """
-        runner, shares = self.runner, [each.residual_share for each in predictors]
+        runner, shares = self.runner, [predictor.residual_share for predictor in predictors]
         key = predictors[0].weights_key
         weighed(runner, partition, key)
-        wanted = []
-        for sample, kinds, only in asked:
-            trend = None
-            if any(share is not None for share in shares):
-                trend = fitted_trend(runner, partition.view, sample)
-            tol = TOL if sample.variant == "final" else ROUGH_TOL
-            own = {"values": tol} if None in shares else {}
+        has_trend, leader = shares != [None], System(partition, requests[0][0], key)
+        solvings = []
+        for sample, kinds, only in requests:
+            trend = fitted_trend(runner, partition.view, sample) if has_trend else None
+            tol = TOL if sample.variant == "final" else HIDDEN_TOL
+            vectors = {"values": tol} if None in shares else {}
             if any(shares):
-                own["residuals"] = tol
-            system, leader = (System(partition, each, key) for each in (sample, asked[0][0]))
-            wanted.append(Wanted(system, leader, trend, {**own, **kinds}, only))
-        built(runner, wanted, self.memory)
-        solved(runner, wanted, self.memory)
-        return wanted
-
-
-MIX_SIGNALS = {"directions": ROUGH_TOL, "probes": ROUGH_TOL}
-"""What is solved so that rows can be told by how they are mixed."""
+                vectors["residuals"] = tol
+            system = System(partition, sample, key)
+            solvings.append(Solving(system, leader, trend, {**vectors, **kinds}, only))
+        solved(runner, solvings, self.memory)
+        return solvings
 
 
 def choose_method(
-    runner: Runner,
-    layout: Layout,
-    known: Known,
-    how: Method,
-    asked: LatentSemantic | None,
-    recall: float | None,
-    level: float,
-    memory: int,
+    ground: Ground, how: Method, predictor: LatentSemantic | None, level: float
 ) -> Chosen:
     """Return the method asked for, or the one that imputes hidden rows best, and what it solved."""
-    places = hidden_places(known.n_known, how.seed)
-    if asked is None and not places.size:
+    runner, known = ground.runner, ground.known
+    fold = hide(known, how.seed)
+    final, sample = Sample(known, "final"), Sample(known, "hidden")
+    has_hidden = bool(fold.hidden.size)
+    if predictor is None and not has_hidden:
         raise InputError(
             f"Only {count(known.n_known, 'entity is', 'entities are')} known, too few to choose a "
             "method by hiding some: "
-            "100 are needed. Use method='paper', or give a setting."
+            f"{FEWEST_KNOWN} are needed. Use method='paper', or give a setting."
         )
-    write_masks(known, places)
-    ground = _Ground(runner, layout, known, recall, memory)
-    final, sample = Sample(known, "final"), Sample(known, "hidden")
     centred(runner, final)
-    choice = None
-    graphs: dict[str, tuple[Partition, Search]] = {}
-    if asked is None:
+    if has_hidden:
         centred(runner, sample)
-        choice = _compared(ground, HiddenRows(sample, places), graphs, how.goal)
-    predictor = asked if choice is None else choice.predictor
-    assert isinstance(predictor, LatentSemantic)
+    hidden_rows, choice = HiddenRows(sample, fold), None
+    graphs: dict[str, tuple[Partition, Search]] = {}
+    if predictor is None:
+        choice = _compared(ground, hidden_rows, graphs, how.goal)
+        assert isinstance(choice.predictor, LatentSemantic)
+        predictor = choice.predictor
     if predictor.preparation not in graphs:
         graphs[predictor.preparation] = ground.graph(predictor.preparation, predictor.min_degree)
     partition, search = graphs[predictor.preparation]
-    if not places.size:
-        (found,) = ground.solved([predictor], partition, [(final, {}, None)])
-        return Chosen(predictor, found.system, found.trend, None, None, choice, search.recall)
-    centred(runner, sample)
-    rows = HiddenRows(sample, places)
-    both = [(sample, MIX_SIGNALS, rows.places_unseen()), (final, MIX_SIGNALS, None)]
-    of_hidden, found = ground.solved([predictor], partition, both)
-    hidden = _judged(predictor, of_hidden, rows)
-    trust = learn_confidence(hidden, hidden.signals, level=level)
-    coverage = None if trust is None else trust.coverage
-    return Chosen(predictor, found.system, found.trend, hidden, coverage, choice, search.recall)
+    requests: list[Request] = [(final, {}, None)]
+    if has_hidden:
+        requests = [(sample, MIX_SIGNALS, fold.places), (final, MIX_SIGNALS, None)]
+    *of_hidden, of_unknown = ground.solved([predictor], partition, requests)
+    hidden = coverage = None
+    for solving in of_hidden:
+        solved_rows = hidden_rows.solved(solving.system, solving.trend)
+        hidden = hidden_rows.scored(solved_rows, predictor)
+        confidence = learn_confidence(hidden, hidden.signals, level=level)
+        coverage = None if confidence is None else confidence.coverage
+    system, trend = of_unknown.system, of_unknown.trend
+    return Chosen(predictor, system, trend, hidden, coverage, choice, search.recall)
 
 
 def _compared(
-    ground: _Ground,
+    ground: Ground,
     hidden: HiddenRows,
     graphs: dict[str, tuple[Partition, Search]],
     goal: str,
 ) -> Choice:
     """Return the candidate that does best on the hidden rows."""
-    found, only = [], hidden.places_unseen()
+    predictions: dict[LatentSemantic, np.ndarray] = {}
     for preparation in AUTO_PREPARATIONS:
         graphs[preparation] = ground.graph(preparation, AUTO_DEGREE)
-        kin = candidates_of(preparation, AUTO_DEGREE)
-        if ground.layout.n_features > MAX_RANK:
-            kin = kin[:1]
-        partition = graphs[preparation][0]
-        (solved,) = ground.solved(kin, partition, [(hidden.sample, {}, only)])
-        rows, part = partition.view.some_rows(hidden.numbers), slice(0, only.size)
-        found += [
-            (each, put_together(each, solved.system, solved.trend, rows, part)) for each in kin
-        ]
-    return chosen(hidden, found, goal)
-
-
-def _judged(predictor: LatentSemantic, solved: Wanted, hidden: HiddenRows) -> Hidden:
-    """Return the hidden rows under the method used: what can be seen of them, and their scores."""
-    system, trend, only = solved.system, solved.trend, hidden.places_unseen()
-    rows, part = system.partition.view.some_rows(hidden.numbers), slice(0, only.size)
-    vectors = put_together(predictor, system, trend, rows, part)
-    signals = seen_of(system, trend, vectors, rows, part, only)
-    return hidden.judged(vectors, signals)
+        plain = LatentSemantic(preparation, AUTO_DEGREE, FIRST_RIDGE)
+        is_wide = ground.layout.n_features > MAX_RANK
+        kin = [plain] if is_wide else with_trends(plain, alone=True)
+        request: Request = (hidden.sample, {}, hidden.fold.places)
+        (solving,) = ground.solved(kin, graphs[preparation][0], [request])
+        rows = hidden.solved(solving.system, solving.trend)
+        predictions |= {predictor: rows.vectors(predictor) for predictor in kin}
+    return chosen(*hidden.judge(), predictions, goal)

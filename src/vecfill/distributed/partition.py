@@ -29,11 +29,16 @@ from vecfill.method.search.cells import (
 from vecfill.method.search.distances import Lifted, lifted
 
 ROWS_AT_ONCE = 131072
-"""Rows that are put in their order together."""
+"""Rows that are put in their order together: as many as a group has at most."""
 
+CENTRES = ("centres", "middle")
 ORDER = ("rows", "places", "starts", "centres")
 ORDERED = ("rows", "points", "half_squares")
 BOUNDS = ("centres", "gaps", "limits", "nearest", "diameter")
+
+
+def _read_once(*names: str) -> cached_property[np.ndarray]:
+    return cached_property(lambda partition: read_array(partition.view.piece(*names)))
 
 
 @dataclass(frozen=True)
@@ -48,25 +53,14 @@ class Partition:
         # Arrays that were read stay here; a task reads its own.
         return Partition, (self.view, self.groups)
 
-    @cached_property
-    def starts(self) -> np.ndarray:
-        """The position where each cell begins, and the number of rows."""
-        return read_array(self.view.piece("order", "starts"))
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """The row at each position."""
-        return read_array(self.view.piece("order", "rows"))
-
-    @cached_property
-    def place(self) -> np.ndarray:
-        """The position of each row."""
-        return read_array(self.view.piece("order", "places"))
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """All rows by position."""
-        return read_array(self.view.piece("ordered", "rows"))
+    starts = _read_once("order", "starts")
+    """The position where each cell begins, and the number of rows."""
+    order = _read_once("order", "rows")
+    """The row at each position."""
+    place = _read_once("order", "places")
+    """The position of each row."""
+    rows = _read_once("ordered", "rows")
+    """All rows by position."""
 
     @cached_property
     def lift(self) -> Lifted:
@@ -95,31 +89,27 @@ class Partition:
 
     def span(self, group: int) -> slice:
         """Return the positions of a group."""
-        first, last = (int(each) for each in self.group_starts[group : group + 2])
-        return slice(first, last)
+        return slice(*self.group_starts[group : group + 2].tolist())
 
 
-def find_centres(view: View) -> None:
-    """Write centres of cells, found by k-means on rows evenly spaced."""
+def find_centres(view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Return centres of cells, found by k-means on rows evenly spaced, and what they are from."""
     layout = view.layout
-    wanted = evenly_spaced(layout.n_rows, SAMPLE_PER_CELL * layout.n_cells)
-    sample = view.some_rows(wanted)
+    sample = view.some_rows(evenly_spaced(layout.n_rows, SAMPLE_PER_CELL * layout.n_cells))
     middle = sample.mean(axis=0, dtype=np.float64).astype(layout.dtype)
     centres = centres_of((sample - middle).astype(np.float32), layout.n_cells, 1)
-    write_array(view.piece("cells", "centres"), centres[by_place(centres)])
-    write_array(view.piece("cells", "middle"), middle)
+    return centres[by_place(centres)], middle
 
 
-def assign(view: View, block: int) -> None:
-    """Write the cell of each row of a block."""
+def assign(view: View, block: int) -> np.ndarray:
+    """Return the cell of each row of a block."""
     centres = read_array(view.piece("cells", "centres"))
     middle = read_array(view.piece("cells", "middle"))
-    cells = nearest_centres(view.rows(block), centres, 1, middle=middle)
-    write_array(view.piece("cells", "of", block), cells.astype(np.int32))
+    return nearest_centres(view.rows(block), centres, 1, middle=middle).astype(np.int32)
 
 
-def put_in_order(view: View) -> None:
-    """Write the order of the rows by cell, where cells begin, and the centres that have rows."""
+def put_in_order(view: View) -> tuple[np.ndarray, ...]:
+    """Return the order of the rows by cell, where cells begin, and the centres that have rows."""
     pieces = [view.piece("cells", "of", block) for block in range(len(view.layout.blocks))]
     cells = np.concatenate([read_array(piece) for piece in pieces])
     counts = np.bincount(cells, minlength=view.layout.n_cells)
@@ -128,8 +118,7 @@ def put_in_order(view: View) -> None:
     place[order] = np.arange(order.size, dtype=np.int32)
     starts = np.concatenate([[0], np.cumsum(counts[counts > 0])])
     centres = read_array(view.piece("cells", "centres"))[counts > 0]
-    for name, array in zip(ORDER, (order, place, starts, centres), strict=True):
-        write_array(view.piece("order", name), array)
+    return order, place, starts, centres
 
 
 def put_rows_in_order(view: View) -> None:
@@ -154,26 +143,25 @@ def put_rows_in_order(view: View) -> None:
     write_array(view.piece("ordered", "half_squares"), half_squares)
 
 
-def lean_group(partition: Partition, group: int) -> None:
-    """Write how far the rows of each cell of a group lean to every other cell, at most."""
+def lean_group(partition: Partition, group: int) -> np.ndarray:
+    """Return how far the rows of each cell of a group lean to every other cell, at most."""
     centres = np.ascontiguousarray(read_array(partition.view.piece("order", "centres")).T)
     first, last = partition.groups[group]
     leans = np.empty((last - first, centres.shape[1]), np.float32)
     for cell in range(first, last):
         out = leans[cell - first : cell - first + 1]
         set_leans(partition.lift.points, partition.starts, centres, slice(cell, cell + 1), out)
-    write_array(partition.view.piece("leans", group), leans)
+    return leans
 
 
-def write_bounds(partition: Partition) -> None:
-    """Write what bounds the distances between cells."""
+def find_bounds(partition: Partition) -> tuple[np.ndarray, ...]:
+    """Return what bounds the distances between cells."""
     view, groups = partition.view, range(len(partition.groups))
     centres = read_array(view.piece("order", "centres"))
     leans = np.concatenate([read_array(view.piece("leans", group)) for group in groups])
     lengths = np.maximum.reduceat(partition.lift.lengths, partition.starts[:-1])
     *arrays, diameter = bounds_of(centres, leans, lengths)
-    for name, array in zip(BOUNDS, (*arrays, np.array([diameter])), strict=True):
-        write_array(view.piece("bounds", name), array)
+    return *arrays, np.array([diameter])
 
 
 def grouped_cells(starts: np.ndarray, n_rows: int) -> tuple[tuple[int, int], ...]:
@@ -196,22 +184,23 @@ def grouped_cells(starts: np.ndarray, n_rows: int) -> tuple[tuple[int, int], ...
 def partitioned(runner: Runner, view: View) -> Partition:
     """Run the stage."""
     layout, stage = view.layout, f"partition {view.preparation}"
-    centres = (view.piece("cells", "centres"), view.piece("cells", "middle"))
+    cells = [view.piece("cells", "of", block) for block in range(len(layout.blocks))]
+    centres, order, ordered, bounds = (
+        tuple(view.piece(kind, name) for name in names)
+        for kind, names in (
+            ("cells", CENTRES),
+            ("order", ORDER),
+            ("ordered", ORDERED),
+            ("bounds", BOUNDS),
+        )
+    )
     runner.run([Task(stage, "centres", find_centres, {"view": view}, centres)])
-    runner.run(
-        Task(stage, f"cells {block}", assign, {"view": view, "block": block},
-             (view.piece("cells", "of", block),)) for block in range(len(layout.blocks))
-    )  # fmt: skip
-    order = tuple(view.piece("order", name) for name in ORDER)
+    runner.run_each(stage, "cells", assign, cells, view=view)
     runner.run([Task(stage, "order", put_in_order, {"view": view}, order)])
-    ordered = tuple(view.piece("ordered", name) for name in ORDERED)
     runner.run([Task(stage, "rows", put_rows_in_order, {"view": view}, ordered)])
     starts = runner.read(read_array, order[ORDER.index("starts")])
     partition = Partition(view, grouped_cells(starts, layout.rows_per_group))
-    runner.run(
-        Task(stage, f"leans {group}", lean_group, {"partition": partition, "group": group},
-             (view.piece("leans", group),)) for group in range(len(partition.groups))
-    )  # fmt: skip
-    bounds = tuple(view.piece("bounds", name) for name in BOUNDS)
-    runner.run([Task(stage, "bounds", write_bounds, {"partition": partition}, bounds)])
+    leans = [view.piece("leans", group) for group in range(len(partition.groups))]
+    runner.run_each(stage, "leans", lean_group, leans, by="group", partition=partition)
+    runner.run([Task(stage, "bounds", find_bounds, {"partition": partition}, bounds)])
     return partition

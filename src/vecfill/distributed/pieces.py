@@ -32,13 +32,13 @@ _checked: dict[str, tuple[int, int]] = {}
 class DamagedPieceError(FormatError):
     """A piece is not what was written: it must be made again."""
 
-    def __init__(self, path: str, found: str) -> None:
-        super().__init__(f"{path} is damaged: {found}. Run the job again: the piece is made anew.")
+    def __init__(self, path: str, damage: str) -> None:
+        super().__init__(f"{path} is damaged: {damage}. Run the job again: the piece is made anew.")
         self.path = path
-        self.found = found
+        self.damage = damage
 
     def __reduce__(self) -> tuple[type[DamagedPieceError], tuple[str, str]]:
-        return DamagedPieceError, (self.path, self.found)
+        return DamagedPieceError, (self.path, self.damage)
 
 
 class _Hashed(io.RawIOBase):
@@ -127,6 +127,12 @@ def write_values(path: Path, values: Any) -> None:
         file.write(json.dumps(values, allow_nan=False).encode("ascii"))
 
 
+def write(path: Path, value: Any) -> None:
+    """Write an array, a table or plain values, as the name of the piece says."""
+    writers = {".npy": write_array, ".parquet": write_table, ".json": write_values}
+    writers[path.suffix](path, value)
+
+
 def write_table(path: Path, table: pa.Table) -> None:
     """Write an Arrow table as a piece."""
     with new_piece(path) as file:
@@ -175,15 +181,15 @@ def check(path: Path) -> None:
         raise DamagedPieceError(str(path), "it or its hash is missing")
     try:
         status = path.stat()
-        seen = (status.st_mtime_ns, status.st_size)
-        if _checked.get(str(path)) == seen:
+        version = (status.st_mtime_ns, status.st_size)
+        if _checked.get(str(path)) == version:
             return
-        found = sha256_of(path)
+        digest = sha256_of(path)
     except OSError as error:
         raise DamagedPieceError(str(path), f"it cannot be read ({error})") from error
-    if found != about["sha256"]:
+    if digest != about["sha256"]:
         raise DamagedPieceError(str(path), "its hash is not the one that was recorded")
-    _checked[str(path)] = seen
+    _checked[str(path)] = version
 
 
 def _reading(path: Path, read: Callable[[], Any]) -> Any:

@@ -10,43 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from vecfill.distributed.alignment import Known
+from vecfill.distributed.alignment import Known, Sample
 from vecfill.distributed.layout import WIDTH, Layout, columns_at_once, solving_bytes
 from vecfill.distributed.partition import Partition
-from vecfill.distributed.pieces import (
-    is_whole,
-    read_array,
-    read_values,
-    write_array,
-    write_values,
-)
+from vecfill.distributed.pieces import is_whole, read_array, read_values, write_array
 from vecfill.distributed.tasks import Runner, Task
-from vecfill.distributed.trend import Sample, Trend
-from vecfill.distributed.weighing import all_weights, key_name, n_weights
+from vecfill.distributed.trend import Trend
+from vecfill.distributed.weighing import all_weights, folder_of, key_name, n_weights
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
 from vecfill.method.propagation import cut_off_rows
-from vecfill.method.solve.parts import OrderedParts, ordered_parts
+from vecfill.method.solve.parts import OrderedParts, ordered_parts, split_columns
 from vecfill.method.solve.system import UnknownSystem
+from vecfill.model.predictors import LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import WeightsKey
 from vecfill.trust.prove.signals import N_PROBES
-from vecfill.wording import count
-
-ROUGH_TOL = 1e-6
-"""Relative residual for what is only measured: hidden rows and signals."""
 
 TASKS_PER_WORKER = 4
-"""Tasks that slabs are dealt out to: what many slabs share is built once for each."""
+"""Tasks that slabs are dealt out to: what many slabs share is built once for each, and no worker
+waits long for the last one. A guess."""
 
 PILOT_COLUMNS = 4
-"""Columns on which the way to solve is decided."""
+"""Columns on which the way to solve is decided: as few as show how fast iterations converge."""
 
 N_PROBE_SLABS = N_PROBES // WIDTH
+
+
+MATRICES = ("on_known", "on_unknown")
+PARTS = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,8 @@ class System:
 
     def piece(self, *names: object) -> Path:
         """Return the path of a piece of this system."""
-        folder = key_name(self.key).replace(".", "_").replace(", ", "-").replace(" ", "_")
-        return self.sample.piece(self.partition.view.preparation, "system", folder, *names)
+        preparation, folder = self.partition.view.preparation, folder_of(self.key)
+        return self.sample.piece(preparation, "system", folder, *names)
 
     @property
     def layout(self) -> Layout:
@@ -75,72 +72,50 @@ class System:
     def parts(self) -> OrderedParts:
         """Return the weights, rows in the order in which they are solved."""
         matrices = []
-        for name in ("on_known", "on_unknown"):
-            indptr, indices, data = (
-                read_array(self.piece(name, part)) for part in ("indptr", "indices", "data")
-            )
+        for name in MATRICES:
+            data, indices, indptr = (read_array(self.piece(name, part)) for part in PARTS)
             shape = tuple(read_values(self.piece(name, "shape.json")))
             matrices.append(csr_array((data, indices, indptr), shape))
         return OrderedParts(matrices[0], matrices[1], read_array(self.piece("order")))
+
+    def pieces(self) -> list[Path]:
+        """Return all pieces of the equations, in the order in which `build` gives them."""
+        parts = [self.piece(name, part) for name in MATRICES for part in (*PARTS, "shape.json")]
+        return [*parts, *(self.piece(name) for name in ("order", "signals", "way.json"))]
 
     def signals(self) -> np.ndarray:
         """Return (n_unseen, 3): weight on known rows, largest weight, misfit."""
         return read_array(self.piece("signals"))
 
 
-_MATRICES = tuple(
-    (matrix, part)
-    for matrix in ("on_known", "on_unknown")
-    for part in ("indptr", "indices", "data", "shape.json")
-)
-
-
-def build(system: System, trend: Trend | None, *, decides: bool) -> None:
-    """Write the equations and, if it `decides` that, how they are solved quickest."""
-    parts, n_links = _ordered(system)
-    for name, matrix in (("on_known", parts.on_known), ("on_unknown", parts.on_unknown)):
-        for part in ("indptr", "indices", "data"):
-            write_array(system.piece(name, part), getattr(matrix, part))
-        write_values(system.piece(name, "shape.json"), [int(each) for each in matrix.shape])
-    write_array(system.piece("order"), parts.order)
-    about: dict[str, object] = {"n_links": n_links, "n_unseen": int(parts.order.size)}
+def build(system: System, trend: Trend | None, *, decides: bool) -> tuple[Any, ...]:
+    """Return the equations and, if it `decides` that, how they are solved quickest."""
+    parts, signals = _parts_and_signals(system)
+    matrices = parts.on_known, parts.on_unknown
+    n_links = sum(int(matrix.nnz) for matrix in matrices)
+    about: dict[str, Any] = {"n_links": n_links, "n_unseen": int(parts.order.size)}
     if decides:
         columns = _known_columns(system, "values" if trend is None else "residuals", 0, trend)
         equations = UnknownSystem.of_parts(parts)
         about["way"] = equations.quickest_way(columns[:, :PILOT_COLUMNS], tol=TOL)
-    write_values(system.piece("way.json"), about)
+    values: list[Any] = []
+    for matrix in matrices:
+        values += [matrix.data, matrix.indices, matrix.indptr, list(map(int, matrix.shape))]
+    return *values, parts.order, signals, about
 
 
-def _ordered(system: System) -> tuple[OrderedParts, int]:
-    """Return the weights of the rows that are not seen, and how many; write what they tell."""
+def _parts_and_signals(system: System) -> tuple[OrderedParts, np.ndarray]:
+    # A function of its own, so that weights in their first order are let go of before solving.
     rows, weights, misfit = all_weights(system.partition, system.key)
-    is_seen = np.zeros(system.layout.n_rows, np.bool_)
-    is_seen[system.known.rows()] = system.sample.is_seen()
-    kept = np.flatnonzero(~is_seen[rows])
-    weights, misfit = csr_array(weights[kept]), misfit[kept]
+    is_seen = system.sample.is_seen_row()
+    unseen = np.flatnonzero(~is_seen[rows])
+    weights, misfit = csr_array(weights[unseen]), misfit[unseen]
     if system.key.weight_floor == 0.0:
-        _refuse_cut_off(weights, rows[kept], is_seen)
-    on_known, on_unknown = _split(weights, is_seen)
+        _refuse_cut_off(weights, rows[unseen], is_seen)
+    on_known, on_unknown = split_columns(weights, is_seen)
     largest = np.maximum.reduceat(weights.data, weights.indptr[:-1])
     straight = np.asarray(on_known.sum(axis=1)).ravel()
-    write_array(system.piece("signals"), np.column_stack([straight, largest, misfit]))
-    return ordered_parts(on_known, on_unknown), int(weights.nnz)
-
-
-def _split(weights: csr_array, is_seen: np.ndarray) -> tuple[csr_array, csr_array]:
-    """Return the columns on seen and on other rows, numbered among themselves."""
-    number = np.empty(is_seen.size, np.int32)
-    number[is_seen] = np.arange(is_seen.sum())
-    number[~is_seen] = np.arange((~is_seen).sum())
-    on_seen = is_seen[weights.indices]
-    matrices = []
-    for chosen, n_columns in ((on_seen, is_seen.sum()), (~on_seen, (~is_seen).sum())):
-        ends = np.concatenate([[0], np.cumsum(chosen)])
-        indptr = ends[weights.indptr].astype(weights.indptr.dtype)
-        indices = number[weights.indices[chosen]]
-        shape = (weights.shape[0], int(n_columns))
-        matrices.append(csr_array((weights.data[chosen], indices, indptr), shape))
-    return matrices[0], matrices[1]
+    return ordered_parts(on_known, on_unknown), np.column_stack([straight, largest, misfit])
 
 
 def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -> None:
@@ -148,18 +123,12 @@ def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -
     counts[rows] = np.diff(weights.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     square = csr_array((weights.data, weights.indices, indptr), (is_seen.size, is_seen.size))
-    found = cut_off_rows(square, is_seen)
-    if found.size:
-        raise InputError(
-            f"No known row is reached through positive weights from "
-            f"{count(found.size, 'unknown row')} (the first is row {found[0]}), so nothing "
-            "determines the vectors there. Use weight_floor > 0."
-        )
+    LatentSemantic.refuse_cut_off(cut_off_rows(square, is_seen))
 
 
 def _known_columns(system: System, kind: str, slab: int, trend: Trend | None) -> np.ndarray:
     """Return a slab of columns of the seen rows: vectors, residuals, directions or random signs."""
-    known, found = system.known, []
+    known, parts = system.known, []
     is_seen = system.sample.is_seen()
     centre = lengths = np.empty(0)
     if kind == "directions":
@@ -180,8 +149,8 @@ def _known_columns(system: System, kind: str, slab: int, trend: Trend | None) ->
             part = read_array(piece)[slab]
             if kind == "directions":
                 part = (part - centre) / np.maximum(lengths[span], np.finfo(float).tiny)[:, None]
-        found.append(part[is_seen[span]])
-    columns = np.concatenate(found)
+        parts.append(part[is_seen[span]])
+    columns = np.concatenate(parts)
     n_used = WIDTH if kind == "probes" else min(WIDTH, known.n_dims - slab * WIDTH)
     return columns[:, :n_used]
 
@@ -216,19 +185,17 @@ def solve_slabs(
         if is_whole(piece):
             continue
         columns = _known_columns(system, slab.kind, slab.number, trend)
-        found = np.empty((equations.n_unknown, columns.shape[1]), _dtype(system, slab.kind))
-        for some in columns_at_once(columns.shape[1], equations.n_unknown):
-            out = found[:, some]
-            equations.solve_known(columns[:, some], out, places, tol=slab.tol, way=way, n_jobs=1)
+        is_signal = slab.kind in ("directions", "probes")
+        dtype = "float64" if is_signal else system.known.dtype
+        solution = np.empty((equations.n_unknown, columns.shape[1]), dtype)
+        for span in columns_at_once(columns.shape[1], equations.n_unknown):
+            out = solution[:, span]
+            equations.solve_known(columns[:, span], out, places, tol=slab.tol, way=way, n_jobs=1)
         if only is not None:
-            found = found[only]
-        if slab.kind in ("directions", "probes"):
-            found = np.einsum("ij,ij->i", found, found, dtype=np.float64)
-        write_array(piece, found)
-
-
-def _dtype(system: System, kind: str) -> str:
-    return system.known.dtype if kind in ("values", "residuals") else "float64"
+            solution = solution[only]
+        if is_signal:
+            solution = np.einsum("ij,ij->i", solution, solution, dtype=np.float64)
+        write_array(piece, solution)
 
 
 def slab_piece(system: System, kind: str, slab: int) -> Path:
@@ -242,7 +209,7 @@ def n_slabs(system: System, kind: str) -> int:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Solving:
     """Columns to solve: some kinds, each to its tolerance, of all rows or of `only` some."""
 
     system: System
@@ -255,19 +222,16 @@ class Wanted:
     def building(self) -> Task:
         """Return the task that writes the equations."""
         system = self.system
-        names = [system.piece(*names) for names in _MATRICES]
-        others = [system.piece(name) for name in ("order", "signals", "way.json")]
         trend = None if "values" in self.kinds else self.trend
-        decides = system == self.leader
         return Task(
             f"equations {system.sample.variant}",
             f"{system.partition.view.preparation}, {key_name(system.key)}",
             build,
-            {"system": system, "trend": trend, "decides": decides},
-            (*names, *others),
+            {"system": system, "trend": trend, "decides": system == self.leader},
+            tuple(system.pieces()),
         )
 
-    def solving(self, n_tasks: int) -> list[Task]:
+    def tasks(self, n_tasks: int) -> list[Task]:
         """Return the tasks that solve slabs of columns."""
         system = self.system
         slabs = [
@@ -275,32 +239,30 @@ class Wanted:
             for number in range(n_slabs(system, kind))
         ]  # fmt: skip
         dealt = [slabs[part] for part in row_blocks(len(slabs), max(1, len(slabs) // n_tasks))]
-        common = {"system": system, "leader": self.leader}
-        common = {**common, "trend": self.trend, "only": self.only}
+        arguments = {"system": system, "leader": self.leader}
+        arguments = {**arguments, "trend": self.trend, "only": self.only}
         return [
             Task(
                 f"propagate {system.sample.variant}",
-                f"{system.partition.view.preparation}, from {some[0].kind} {some[0].number}",
+                f"{system.partition.view.preparation}, from {hand[0].kind} {hand[0].number}",
                 solve_slabs,
-                {**common, "slabs": tuple(some)},
-                tuple(slab_piece(system, slab.kind, slab.number) for slab in some),
+                {**arguments, "slabs": tuple(hand)},
+                tuple(slab_piece(system, slab.kind, slab.number) for slab in hand),
             )
-            for some in dealt
+            for hand in dealt
         ]
 
 
-def built(runner: Runner, wanted: Sequence[Wanted], memory: int) -> None:
-    """Run the first part of the stage: the equations."""
-    system = wanted[0].system
-    n_links = n_weights(system.partition, system.key)
-    itemsize = np.dtype(system.known.dtype).itemsize
-    n_bytes = solving_bytes(system.layout.n_rows, n_links, system.known.n_known, itemsize)
-    runner.run((each.building() for each in wanted), at_once=max(1, memory // n_bytes))
-
-
-def solved(runner: Runner, wanted: Sequence[Wanted], memory: int) -> None:
-    """Run the second part of the stage: slabs of columns."""
-    n_bytes = max(_solving_bytes(runner, each.system) for each in wanted)
+def solved(runner: Runner, solvings: Sequence[Solving], memory: int) -> None:
+    """Run the stage: the equations, then slabs of columns, as many at once as memory allows."""
+    first = solvings[0].system
+    n_links = n_weights(first.partition, first.key)
+    n_bytes = _solving_bytes(first, first.layout.n_rows, n_links)
+    tasks = (solving.building() for solving in solvings)
+    runner.run(tasks, at_once=max(1, memory // n_bytes))
+    ways = [solving.system.piece("way.json") for solving in solvings]
+    abouts = [runner.read(read_values, way) for way in ways]
+    n_bytes = max(_solving_bytes(first, about["n_unseen"], about["n_links"]) for about in abouts)
     if n_bytes > memory:
         raise InputError(
             f"Solving a slab of columns holds about {n_bytes / 1e9:.1f} GB, more than memory "
@@ -308,10 +270,10 @@ def solved(runner: Runner, wanted: Sequence[Wanted], memory: int) -> None:
         )
     at_once = memory // n_bytes
     n_tasks = TASKS_PER_WORKER * min(at_once, runner.engine.n_workers)
-    runner.run((task for each in wanted for task in each.solving(n_tasks)), at_once=at_once)
+    tasks = (task for solving in solvings for task in solving.tasks(n_tasks))
+    runner.run(tasks, at_once=at_once)
 
 
-def _solving_bytes(runner: Runner, system: System) -> int:
-    about = runner.read(read_values, system.piece("way.json"))
+def _solving_bytes(system: System, n_unseen: int, n_links: int) -> int:
     itemsize = np.dtype(system.known.dtype).itemsize
-    return solving_bytes(about["n_unseen"], about["n_links"], system.known.n_known, itemsize)
+    return solving_bytes(n_unseen, n_links, system.known.n_known, itemsize)

@@ -1,7 +1,8 @@
-"""A task: a function, plain arguments, and the pieces that it leaves.
+"""A task: a function, plain arguments, and the pieces that hold what the function returns.
 
-A task reads pieces and writes pieces, and nothing else, so it can run anywhere the work folder can
-be seen, twice, or again after a crash.
+A task reads pieces and leaves pieces, and nothing else, so it can run anywhere the work folder can
+be seen, twice, or again after a crash. A function whose result is too large to be held returns
+``None``: it has written the pieces itself.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from vecfill.distributed import pieces
 from vecfill.distributed.engines import Engine
@@ -23,7 +27,7 @@ from vecfill.machine.blas import one_blas_thread
 Progress = Callable[[str, int, int], None]
 
 RETRIES = 3
-"""How often a task is run again after its worker died."""
+"""How often a task is run again after its worker died. A guess: four times is no chance."""
 
 
 class TaskError(VecfillError):
@@ -36,7 +40,8 @@ class Task:
 
     stage: str
     name: str
-    function: Callable[..., None]
+    function: Callable[..., Any]
+    """Gives what the outputs hold, one value each, or ``None`` if it has written them."""
     arguments: dict[str, Any] = field(default_factory=dict)
     outputs: tuple[Path, ...] = ()
 
@@ -52,7 +57,11 @@ class Task:
 def run_task(task: Task) -> None:
     """Run one task here, with BLAS held to one thread so that bits do not depend on the machine."""
     with one_blas_thread():
-        task.function(**task.arguments)
+        results = task.function(**task.arguments)
+    if results is not None:
+        results = results if isinstance(results, tuple) else (results,)
+        for path, result in zip(task.outputs, results, strict=True):
+            pieces.write(path, result)
 
 
 class Runner:
@@ -79,31 +88,57 @@ class Runner:
         tasks = list(tasks)
         for task in tasks:
             self._makers.update((str(path), task) for path in task.outputs)
-        left = self._left(tasks)
-        if left:
-            most = min(self.engine.n_workers, at_once or self.engine.n_workers)
-            self._run(left, most)
+        remaining = self._remaining(tasks)
+        if remaining:
+            n_workers = self.engine.n_workers
+            self._run(remaining, min(n_workers, at_once or n_workers))
+
+    def run_each(
+        self,
+        stage: str,
+        name: str,
+        function: Callable[..., Any],
+        outputs: Sequence[Path | tuple[Path, ...]],
+        *,
+        by: str = "block",
+        **arguments: Any,
+    ) -> list[Any]:
+        """Run a function once for each block or group, told by its number as the argument `by`.
+
+        Returns the pieces that it leaves, as they were passed.
+        """
+        self.run(
+            Task(
+                stage,
+                f"{name} {number}",
+                function,
+                {**arguments, by: number},
+                paths if isinstance(paths, tuple) else (paths,),
+            )
+            for number, paths in enumerate(outputs)
+        )
+        return list(outputs)
 
     @contextmanager
     def here(self, task: Task) -> Iterator[bool]:
         """Let the driver itself do a task, inside the block, if this gives true."""
-        is_left = bool(self._left([task]))
-        yield is_left
-        if is_left:
+        remains = bool(self._remaining([task]))
+        yield remains
+        if remains:
             self.n_run += 1
             self._tell(task.stage, 1)
 
-    def _left(self, tasks: Sequence[Task]) -> list[Task]:
+    def _remaining(self, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks that are not done; count those that are new."""
-        left = [task for task in tasks if not task.is_done]
+        remaining = [task for task in tasks if not task.is_done]
         new = [task for task in tasks if str(task) not in self._named]
         self._named.update(str(task) for task in new)
-        undone = {str(task) for task in left}
+        undone = {str(task) for task in remaining}
         for stage in dict.fromkeys(task.stage for task in new):
             mine = [task for task in new if task.stage == stage]
             self._total[stage] = self._total.get(stage, 0) + len(mine)
             self._tell(stage, sum(str(task) not in undone for task in mine))
-        return left
+        return remaining
 
     def read(self, read: Callable[[Path], Any], path: Path) -> Any:
         """Read a piece here in the driver; one that is damaged is made again first."""
@@ -113,6 +148,15 @@ class Runner:
             self._make_again(error)
             return read(path)
 
+    def total(self, paths: Iterable[Path]) -> np.ndarray:
+        """Return the sum of the arrays of pieces, added in their order."""
+        arrays = (self.read(pieces.read_array, path) for path in paths)
+        return reduce(np.add, arrays)
+
+    def joined(self, paths: Iterable[Path]) -> np.ndarray:
+        """Return the arrays of pieces, one after the other."""
+        return np.concatenate([self.read(pieces.read_array, path) for path in paths])
+
     def _tell(self, stage: str, n_done: int) -> None:
         """Count tasks as done, and say how far the stage is."""
         total = self._total[stage]
@@ -120,8 +164,8 @@ class Runner:
         if self._progress is not None:
             self._progress(stage, self._done[stage], total)
 
-    def _run(self, left: Sequence[Task], at_once: int) -> None:
-        waiting, n_failed = deque(left), dict.fromkeys((str(task) for task in left), 0)
+    def _run(self, remaining: Sequence[Task], at_once: int) -> None:
+        waiting, n_failed = deque(remaining), dict.fromkeys(map(str, remaining), 0)
         running: dict[Future[None], Task] = {}
         suspects: set[str] = set()
         try:
@@ -131,11 +175,11 @@ class Runner:
                 while waiting and len(running) < limit:
                     task = waiting.popleft()
                     running[self.engine.submit(run_task, task)] = task
-                done = wait(running, self.patience, FIRST_COMPLETED).done
-                if not done:
+                finished = wait(running, self.patience, FIRST_COMPLETED).done
+                if not finished:
                     self.engine.abandon()
                     raise TaskError(_stalled([*running.values()], self.patience))
-                for future in done:
+                for future in finished:
                     task = running.pop(future)
                     error = future.exception()
                     if error is None:
@@ -195,7 +239,7 @@ def _failed(task: Task, error: BaseException, n_times: int) -> BaseException:
     """Return the error to raise for a task that failed for good."""
     if isinstance(error, VecfillError) and not isinstance(error, pieces.DamagedPieceError):
         return error
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, MemoryError):
         advice = "It ran out of memory: lower memory=, or use fewer workers."
     elif isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
@@ -205,6 +249,6 @@ def _failed(task: Task, error: BaseException, n_times: int) -> BaseException:
         advice = "Remove the cause."
     times = f" ({n_times} times)" if n_times > 1 else ""
     return TaskError(
-        f"The task '{task}' failed{times}: {type(error).__name__}: {said}. {advice} Then run the "
-        "same command again: it resumes, and what is done stays done."
+        f"The task '{task}' failed{times}: {type(error).__name__}: {first_line}. {advice} Then run "
+        "the same command again: it resumes, and what is done stays done."
     )

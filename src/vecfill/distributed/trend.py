@@ -1,53 +1,38 @@
 """Stage: a linear map from rows to vectors, from Gram matrices that blocks of known rows add up.
 
 Four passes over the known rows: their means; their products; the leave-one-out error of every
-strength, which needs the leverage of each row; and what the map chosen misses at each row.
+strength, which needs the leverage of each row; and what the map chosen misses at each row. The
+formulas are those of `vecfill.method.trend`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from vecfill.distributed.alignment import Known, in_slabs
+from vecfill.distributed.alignment import Sample, in_slabs
 from vecfill.distributed.pieces import read_array, write_array
-from vecfill.distributed.preparing import View, sum_of_pieces
-from vecfill.distributed.tasks import Runner, Task
+from vecfill.distributed.preparing import View
+from vecfill.distributed.tasks import Runner
 from vecfill.errors import InputError
 from vecfill.method.trend import (
-    ALPHAS,
     MAX_RANK,
     directions_of,
+    errors_of,
     judges,
+    mapped,
     missed,
     slopes_of,
+    strengths_of,
     strongest_of_best,
 )
 
-
-@dataclass(frozen=True)
-class Sample:
-    """Known rows that may be seen: all of them, or all but the hidden ones."""
-
-    known: Known
-    variant: str
-    """``"final"`` or ``"hidden"``."""
-
-    def piece(self, *names: object) -> Path:
-        """Return the path of a piece that depends on which rows are seen."""
-        return self.known.layout.piece(self.variant, *names)
-
-    def is_seen(self) -> np.ndarray:
-        """Return which known rows are seen."""
-        return read_array(self.known.layout.piece("known", f"seen_{self.variant}"))
-
-    def block(self, block: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places of the seen rows within a block, and their numbers."""
-        span = self.known.blocks[block]
-        places = np.flatnonzero(self.is_seen()[span])
-        return places, np.array(self.known.rows()[span])[places]
+LINE = ("centre", "slopes", "mean")
 
 
 @dataclass(frozen=True)
@@ -56,7 +41,6 @@ class Trend:
 
     view: View
     sample: Sample
-    alpha: float
 
     def piece(self, *names: object) -> Path:
         """Return the path of a piece of this trend."""
@@ -64,35 +48,30 @@ class Trend:
 
     def values(self, rows: np.ndarray) -> np.ndarray:
         """Return the map's vectors for some prepared rows."""
-        centre, slopes, mean = (
-            read_array(self.piece(name)) for name in ("centre", "slopes", "mean")
-        )
-        return (rows - centre) @ slopes + mean
+        return mapped(rows, *(read_array(self.piece(name)) for name in LINE))
 
     def residuals_piece(self, block: int) -> Path:
         """Return the piece of what the map misses at a block of known rows, in slabs."""
         return self.piece("residuals", block)
 
-
-def _seen(view: View, sample: Sample, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    places, numbers = sample.block(block)
-    rows = view.some_rows(numbers).astype(np.float64)
-    return places, rows, sample.known.vectors(block)[places].astype(np.float64)
-
-
-def add_sums(view: View, sample: Sample, block: int, path: Path) -> None:
-    """Write the sums of rows and vectors."""
-    _, rows, vectors = _seen(view, sample, block)
-    write_array(path, np.concatenate([rows.sum(axis=0), vectors.sum(axis=0), [len(rows)]]))
+    def seen(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the places of the seen rows within a block, these rows, and their vectors."""
+        places, numbers = self.sample.block(block)
+        rows = self.view.some_rows(numbers).astype(np.float64)
+        return places, rows, self.sample.known.vectors(block)[places].astype(np.float64)
 
 
-def add_gram(
-    view: View, sample: Sample, block: int, path: Path, centre: np.ndarray, mean: np.ndarray
-) -> None:
-    """Write the products of centred rows with each other and with centred vectors."""
-    _, rows, vectors = _seen(view, sample, block)
+def sums(trend: Trend, block: int) -> np.ndarray:
+    """Return the sums of rows and vectors, and how many they are."""
+    _, rows, vectors = trend.seen(block)
+    return np.concatenate([rows.sum(axis=0), vectors.sum(axis=0), [len(rows)]])
+
+
+def products(trend: Trend, centre: np.ndarray, mean: np.ndarray, block: int) -> np.ndarray:
+    """Return the products of centred rows with each other and with centred vectors."""
+    _, rows, vectors = trend.seen(block)
     rows -= centre
-    write_array(path, rows.T @ np.hstack([rows, vectors - mean]))
+    return rows.T @ np.hstack([rows, vectors - mean])
 
 
 @dataclass(frozen=True)
@@ -108,32 +87,34 @@ class _Decomposed:
     """(n_kept, n_dims)."""
     n_rows: int
 
+    @classmethod
+    def of(cls, gram: np.ndarray, centre: np.ndarray, mean: np.ndarray, n_rows: int) -> _Decomposed:
+        singular, right = directions_of(gram[:, : centre.size])
+        if not singular.size:
+            raise InputError("All known rows are equal, so no trend can be fitted to them.")
+        targets = right.T @ gram[:, centre.size :] / singular[:, None]
+        return cls(centre, mean, singular, right, targets, n_rows)
+
     def left(self, rows: np.ndarray) -> np.ndarray:
         return (rows - self.centre) @ self.right / self.singular
 
 
-def add_errors(view: View, sample: Sample, block: int, path: Path, found: _Decomposed) -> None:
-    """Write the leave-one-out error of each strength."""
-    _, rows, vectors = _seen(view, sample, block)
+def errors(trend: Trend, fit: _Decomposed, block: int) -> np.ndarray:
+    """Return the leave-one-out error of each strength."""
+    _, rows, vectors = trend.seen(block)
     mixes = judges(vectors.shape[1])
-    left, wanted = found.left(rows), (vectors - found.mean) @ mixes
-    common = (left, found.singular, wanted, found.targets @ mixes)
-    alphas = ALPHAS * (found.singular**2).mean()
-    errors = [(missed(*common, alpha, found.n_rows) ** 2).sum() for alpha in alphas]
-    write_array(path, np.array(errors))
+    values, targets = (vectors - fit.mean) @ mixes, fit.targets @ mixes
+    return errors_of(fit.left(rows), fit.singular, values, targets, fit.n_rows)
 
 
-def write_residuals(trend: Trend, block: int, found: _Decomposed) -> None:
-    """Write what the map misses at the seen rows of a block, and zeros for the others."""
-    places, rows, vectors = _seen(trend.view, trend.sample, block)
-    residuals = np.zeros((_size(trend.sample.known.blocks[block]), vectors.shape[1]))
-    common = (found.left(rows), found.singular, vectors - found.mean, found.targets)
-    residuals[places] = missed(*common, trend.alpha, found.n_rows)
-    write_array(trend.residuals_piece(block), in_slabs(residuals))
-
-
-def _size(span: slice) -> int:
-    return span.stop - span.start
+def residuals(trend: Trend, fit: _Decomposed, alpha: float, block: int) -> np.ndarray:
+    """Return what the map misses at the seen rows of a block, and zeros for the others."""
+    places, rows, vectors = trend.seen(block)
+    span = trend.sample.known.blocks[block]
+    missing = np.zeros((span.stop - span.start, vectors.shape[1]))
+    values = vectors - fit.mean
+    missing[places] = missed(fit.left(rows), fit.singular, values, fit.targets, alpha, fit.n_rows)
+    return in_slabs(missing)
 
 
 def fitted_trend(runner: Runner, view: View, sample: Sample) -> Trend:
@@ -145,41 +126,23 @@ def fitted_trend(runner: Runner, view: View, sample: Sample) -> Trend:
             "columns first, or use a method without trend (residual_share=None)."
         )
     stage, blocks = f"trend {view.preparation}", range(len(sample.known.blocks))
-    common = {"view": view, "sample": sample}
-    trend = Trend(view, sample, 0.0)
+    trend = Trend(view, sample)
 
-    def summed(what: str, function: object, **arguments: object) -> np.ndarray:
-        pieces = [trend.piece(what, block) for block in blocks]
-        runner.run(
-            Task(stage, f"{sample.variant} {what} {b}", function,  # pyright: ignore[reportArgumentType]
-                 {**common, **arguments, "block": b, "path": pieces[b]}, (pieces[b],))
-            for b in blocks
-        )  # fmt: skip
-        return sum_of_pieces(runner, pieces)
+    run = partial(runner.run_each, stage, trend=trend)
 
-    sums = summed("sums", add_sums)
-    n_rows = int(sums[-1])
-    centre, mean = sums[:n_features] / n_rows, sums[n_features:-1] / n_rows
-    gram = summed("gram", add_gram, centre=centre, mean=mean)
-    found = _decomposed(gram, centre, mean, n_rows)
-    errors = summed("errors", add_errors, found=found)
-    alphas = ALPHAS * (found.singular**2).mean()
-    trend = Trend(view, sample, strongest_of_best(alphas, errors))
-    slopes = slopes_of(found.singular, found.right, found.targets, trend.alpha)
-    for name, array in (("centre", centre), ("slopes", slopes), ("mean", mean)):
+    def added_up(name: str, function: Callable[..., np.ndarray], **arguments: Any) -> np.ndarray:
+        pieces = [trend.piece(name, block) for block in blocks]
+        return runner.total(run(f"{sample.variant} {name}", function, pieces, **arguments))
+
+    totals = added_up("sums", sums)
+    n_rows = int(totals[-1])
+    centre, mean = totals[:n_features] / n_rows, totals[n_features:-1] / n_rows
+    gram = added_up("gram", products, centre=centre, mean=mean)
+    fit = _Decomposed.of(gram, centre, mean, n_rows)
+    alpha = strongest_of_best(strengths_of(fit.singular), added_up("errors", errors, fit=fit))
+    slopes = slopes_of(fit.singular, fit.right, fit.targets, alpha)
+    for name, array in zip(LINE, (centre, slopes, mean), strict=True):
         write_array(trend.piece(name), array)
-    runner.run(
-        Task(stage, f"{sample.variant} residuals {b}", write_residuals,
-             {"trend": trend, "block": b, "found": found}, (trend.residuals_piece(b),))
-        for b in blocks
-    )  # fmt: skip
+    pieces = [trend.residuals_piece(block) for block in blocks]
+    run(f"{sample.variant} residuals", residuals, pieces, fit=fit, alpha=alpha)
     return trend
-
-
-def _decomposed(gram: np.ndarray, centre: np.ndarray, mean: np.ndarray, n_rows: int) -> _Decomposed:
-    n_features = centre.size
-    singular, right = directions_of(gram[:, :n_features])
-    if not singular.size:
-        raise InputError("All known rows are equal, so no trend can be fitted to them.")
-    targets = right.T @ gram[:, n_features:] / singular[:, None]
-    return _Decomposed(centre, mean, singular, right, targets, n_rows)

@@ -43,14 +43,14 @@ class ProgressBar:
         self._last = text
 
     def _show(self, text: str, done: int, total: int) -> None:
-        shown = import_module("IPython.display")
+        display = import_module("IPython.display")
         # Without a value the bar says that it cannot tell how far it is.
         value = f' value="{done}" max="{total}"' if total else ""
         bar = f"<progress{value}></progress> {escape(text)}" if text else ""
         if self._handle is None:
-            self._handle = shown.display(shown.HTML(bar), display_id=True)
+            self._handle = display.display(display.HTML(bar), display_id=True)
         else:
-            self._handle.update(shown.HTML(bar))
+            self._handle.update(display.HTML(bar))
 
 
 def _is_notebook() -> bool:

@@ -67,8 +67,20 @@ def _mapped(
 ) -> np.ndarray:
     """Return the vectors that a linear map has for some rows."""
     with one_blas_thread():
-        steps = coordinates[rows].astype(np.float64) - centre
-        return divided(steps @ slopes + mean, -exponent)
+        return divided(mapped(coordinates[rows], centre, slopes, mean), -exponent)
+
+
+def mapped(
+    rows: np.ndarray, centre: np.ndarray, slopes: np.ndarray, mean: np.ndarray
+) -> np.ndarray:
+    """Return the vectors that a linear map through `centre` and `mean` has for some rows.
+
+    Examples
+    --------
+    >>> mapped(np.array([[3.0]]), np.array([1.0]), np.array([[2.0]]), np.array([10.0]))
+    array([[14.]])
+    """
+    return (rows.astype(np.float64) - centre) @ slopes + mean
 
 
 @one_blas_thread()
@@ -163,8 +175,8 @@ def linear_trend(
     slopes = slopes_of(singular, right.T, targets, alpha)
     residuals = missed(left, singular, wanted, targets, alpha)
     line = divided(slopes, -exponent) * unit, divided(mean - centre @ slopes, -exponent)
-    mapped = partial(_mapped, coordinates, centre, slopes, mean, exponent)
-    return Trend(mapped, divided(residuals, -exponent), alpha, *line)
+    at = partial(_mapped, coordinates, centre, slopes, mean, exponent)
+    return Trend(at, divided(residuals, -exponent), alpha, *line)
 
 
 def _unit_of(coordinates: np.ndarray) -> float:
@@ -267,13 +279,31 @@ def _least_missing(left: np.ndarray, singular: np.ndarray, wanted: np.ndarray) -
     """Return the strength with the least leave-one-out error, the stronger of equals."""
     wanted = wanted @ judges(wanted.shape[1])
     targets = left.T @ wanted
-    alphas = ALPHAS * (singular**2).mean()
-    errors = np.zeros(alphas.size)
+    errors = np.zeros(ALPHAS.size)
     # A part that stays in the cache is looked at under all strengths before the next.
     for part in row_blocks(len(left), ROWS_PER_BLOCK):
-        some = left[part], singular, wanted[part], targets
-        errors += [(missed(*some, alpha, len(left)) ** 2).sum() for alpha in alphas]
-    return strongest_of_best(alphas, errors)
+        errors += errors_of(left[part], singular, wanted[part], targets, len(left))
+    return strongest_of_best(strengths_of(singular), errors)
+
+
+def strengths_of(singular: np.ndarray) -> np.ndarray:
+    """Return the strengths that are tried on rows with these singular values.
+
+    Examples
+    --------
+    >>> strengths_of(np.array([2.0]))[10]
+    np.float64(4.0)
+    """
+    return ALPHAS * (singular**2).mean()
+
+
+def errors_of(
+    left: np.ndarray, singular: np.ndarray, wanted: np.ndarray, targets: np.ndarray, n_rows: int
+) -> np.ndarray:
+    """Return the leave-one-out error of each strength on some of the `n_rows` rows."""
+    common = left, singular, wanted, targets
+    strengths = strengths_of(singular)
+    return np.array([(missed(*common, alpha, n_rows) ** 2).sum() for alpha in strengths])
 
 
 def judges(n_dims: int) -> np.ndarray:

@@ -9,14 +9,13 @@ import numpy as np
 from vecfill._types import KnownMask
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.lengths import row_lengths
-from vecfill.method.scaling import in_range_of
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets
 from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.base import TOL
 from vecfill.model.space import Rows, Space
-from vecfill.model.stretch import Stretch
+from vecfill.model.stretch import Stretch, stretched
 
 
 @dataclass(frozen=True)
@@ -170,10 +169,8 @@ def fit(
     factors = stretch.factors(offsets, filled.unknown.size)
     if (factors != 1.0).any():
         centre = filled.known.mean(axis=0, dtype=np.float64)
-        steps = filled.embedding[filled.unknown] - centre
-        filled.embedding[filled.unknown] = in_range_of(
-            embedding.dtype, centre + factors[:, None] * steps
-        )
+        imputed = filled.embedding[filled.unknown]
+        filled.embedding[filled.unknown] = stretched(imputed, centre, factors[:, None])
     if offsets is not None:
         filled.embedding[is_known] = embedding[is_known]
         filled.embedding[filled.unknown] += offsets.unknown

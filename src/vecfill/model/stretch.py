@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vecfill.method.scaling import scaled_together
+from vecfill.method.scaling import in_range_of, scaled_together
 from vecfill.model.directions import unit
 from vecfill.model.offset import Offsets
 
@@ -79,6 +79,17 @@ def stretch_of(start: np.ndarray, steps: np.ndarray, truth: np.ndarray) -> float
         middle = (low + high) / 2
         low, high = (middle, high) if spread(start + middle * steps) > goal else (low, middle)
     return (low + high) / 2
+
+
+def stretched(vectors: np.ndarray, start: np.ndarray, factor: np.ndarray | float) -> np.ndarray:
+    """Return vectors whose steps from the start are so many times as long, in their precision.
+
+    Examples
+    --------
+    >>> stretched(np.array([[2.0, 3.0]]), np.ones(2), 2.0)
+    array([[3., 5.]])
+    """
+    return in_range_of(vectors.dtype, start + factor * (vectors - start))
 
 
 def spread(vectors: np.ndarray) -> float:

@@ -21,7 +21,11 @@ def split_weights(weights: csr_array, is_known: KnownMask) -> tuple[csr_array, c
     >>> on_known.toarray(), on_unknown.toarray()
     (array([[0.5]]), array([[0.5]]))
     """
-    unknown_rows = weights[np.flatnonzero(~is_known)]
+    return split_columns(weights[np.flatnonzero(~is_known)], is_known)
+
+
+def split_columns(unknown_rows: csr_array, is_known: KnownMask) -> tuple[csr_array, csr_array]:
+    """Return the columns on known and on unknown rows of weights that only unknown rows have."""
     on_known = csr_array(unknown_rows[:, np.flatnonzero(is_known)])
     return on_known, csr_array(unknown_rows[:, np.flatnonzero(~is_known)])
 

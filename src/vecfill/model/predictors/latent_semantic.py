@@ -462,7 +462,7 @@ class LatentSemantic(Predictor):
     def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; no second array is made."""
         weights = space.weights(self.weights_key)
-        self._refuse_cut_off(cut_off_rows(weights, given.is_known))
+        self.refuse_cut_off(cut_off_rows(weights, given.is_known))
         plain = self.residual_share is None and self.solver == "direct"
         if not plain or self._has_few(given):
             return super().fill(space, given, tol=tol)
@@ -470,7 +470,8 @@ class LatentSemantic(Predictor):
         return Composition(PropagatedMix(space, self.weights_key, given), None, went)
 
     @staticmethod
-    def _refuse_cut_off(rows: np.ndarray) -> None:
+    def refuse_cut_off(rows: np.ndarray) -> None:
+        """Refuse unknown rows that nothing determines, if there are any."""
         if rows.size:
             raise InputError(
                 f"No known row is reached through positive weights from "

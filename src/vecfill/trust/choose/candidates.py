@@ -275,9 +275,17 @@ def _degrees(space: Space) -> tuple[int, ...]:
 
 
 def _with_trends(space: Space, plain: LatentSemantic, *, alone: bool) -> list[LatentSemantic]:
-    """Return a predictor without and with trends; a trend alone does not depend on the graph."""
     # A trend is a sum over columns, and a matrix of distances has none.
-    if not space.has_vectors:
-        return [plain]
+    return with_trends(plain, alone=alone) if space.has_vectors else [plain]
+
+
+def with_trends(plain: LatentSemantic, *, alone: bool) -> list[LatentSemantic]:
+    """Return a predictor without and with trends; a trend alone does not depend on the graph.
+
+    Examples
+    --------
+    >>> [predictor.residual_share for predictor in with_trends(LatentSemantic(), alone=True)]
+    [None, 0.3, 0.6, 1.0, 0.0]
+    """
     shares = (*RESIDUAL_SHARES, 0.0) if alone else RESIDUAL_SHARES
     return [plain, *(replace(plain, residual_share=share) for share in shares)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -329,12 +329,30 @@ def _judged(trials: Trials, group: np.ndarray) -> Choice:
     predictors = tuple(trials.scores)
     scores = [trials.scores[predictor] for predictor in predictors]
     directions = [trials.directions[predictor] for predictor in predictors]
-    honest, honest_directions = honest_scores(scores, directions, group, trials.goal)
+    truth = trials.truth()
+    return judged(predictors, scores, directions, truth, group, trials.stretch, trials.goal)
+
+
+def judged(
+    predictors: Sequence[Any],
+    scores: Sequence[RowScores],
+    directions: Sequence[np.ndarray],
+    truth: np.ndarray,
+    group: np.ndarray,
+    stretch: Callable[[Any], float],
+    goal: str = "balanced",
+) -> Choice:
+    """Return the choice among predictors, by their scores and directions on hidden rows.
+
+    `truth` holds the true directions, and `stretch` gives the factor of the best predictor.
+    """
+    best = predictors[int(np.argmax(standing(scores, np.arange(group.size), goal)))]
+    honest, honest_directions = honest_scores(scores, directions, group, goal)
     return Choice(
-        trials.best(),
-        predictors,
+        best,
+        tuple(predictors),
         tuple(score.means() for score in scores),
         honest,
-        permutation_p_value(honest_directions, trials.truth()),
-        trials.stretch(trials.best()),
+        permutation_p_value(honest_directions, truth),
+        stretch(best),
     )

@@ -84,7 +84,7 @@ def hidden_folds(
         if enough is not None and n_hidden >= enough:
             return
         # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
-        fold = _fold(is_known, np.sort(order[first::n_folds]))
+        fold = fold_of(is_known, np.sort(order[first::n_folds]))
         n_hidden += fold.hidden.size
         yield fold
 
@@ -109,11 +109,18 @@ def rarest_block(
     order = places[np.argsort(rarity[known[places]], kind="stable")]
     # An empty block would have no scores to decide by.
     n_hidden = max(1, round(share * places.size))
-    return _fold(is_known, np.sort(order[places.size - n_hidden :]))
+    return fold_of(is_known, np.sort(order[places.size - n_hidden :]))
 
 
-def _fold(is_known: KnownMask, truth: np.ndarray) -> Fold:
-    """Return the fold that hides the known rows at some places among them."""
+def fold_of(is_known: KnownMask, truth: np.ndarray) -> Fold:
+    """Return the fold that hides the known rows at some places among them.
+
+    Examples
+    --------
+    >>> fold = fold_of(np.array([True, False, True, True]), np.array([1]))
+    >>> fold.hidden, fold.places
+    (array([2]), array([1]))
+    """
     hidden = np.flatnonzero(is_known)[truth]
     is_seen = is_known.copy()
     is_seen[hidden] = False
