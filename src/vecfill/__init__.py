@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.postgres import fill_postgres
     from vecfill.exchange.qdrant import fill_qdrant
     from vecfill.exchange.spacy import to_spacy
+    from vecfill.exchange.stores import fill
     from vecfill.exchange.tables import to_pandas
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
@@ -80,6 +81,7 @@ __all__ = [
     "edges",
     "enrich",
     "evaluate",
+    "fill",
     "fill_duckdb",
     "fill_lancedb",
     "fill_postgres",
@@ -125,6 +127,7 @@ _HOMES = {
     "add_tokens": "vecfill.exchange.huggingface.adding",
     "enrich": "vecfill.jobs.enrich",
     "evaluate": "vecfill.run",
+    "fill": "vecfill.exchange.stores",
     "fill_duckdb": "vecfill.exchange.duckdb",
     "fill_lancedb": "vecfill.exchange.lancedb",
     "fill_postgres": "vecfill.exchange.postgres",
