@@ -180,7 +180,11 @@ def _all_rows(given: Embedding, new: Embedding, name: str) -> FloatArray:
 def _mean_rows(model: ModelFolder, table: StoredTensor, n_new: int) -> FloatArray:
     words = model.tokenizer.whole_words
     places = np.fromiter(words.values(), np.int64, len(words)) if words else np.arange(table.n_rows)
-    mean = table.rows(places).astype(np.float64).mean(axis=0)
+    rows = table.rows(places).astype(np.float64)
+    is_finite = np.isfinite(rows).all(axis=1)
+    if not is_finite.any():
+        raise InputError(f"{table.file}: {table.name!r} has no finite row. Fetch it again.")
+    mean = rows[is_finite].mean(axis=0)
     return np.repeat(mean[None], n_new, axis=0)
 
 

@@ -14,7 +14,7 @@ from vecfill import checks
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
-from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, word_pieces
+from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, as_terms, word_pieces
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.entities import listed
 from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
@@ -185,7 +185,7 @@ def read_terms(terms: Iterable[str] | str | os.PathLike[str]) -> list[str]:
             found, _ = keyed(frame, None)
     else:
         found = list(terms)
-    clean = dict.fromkeys(" ".join(term.split()) for term in found)
+    clean = dict.fromkeys(" ".join(term.split()) for term in as_terms(found))
     return [term for term in clean if term]
 
 

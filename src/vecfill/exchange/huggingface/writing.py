@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vecfill.errors import InputError
+from vecfill.errors import FormatError, InputError, MissingExtraError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
+from vecfill.exchange.huggingface.tokenizer import TokenizerFile, load_tokenizer
 from vecfill.io.atomic import naming
 from vecfill.io.folders import atomic_folder
 from vecfill.io.safetensors import TensorFile
@@ -88,16 +89,44 @@ def write_model(
                 _write_json(target, patches[path], like=path)
             else:
                 shutil.copyfile(path, target)
+        _check_loads(place / model.tokenizer.path.relative_to(model.path), model.tokenizer.path)
     return tuple(stale)
+
+
+def _check_loads(new: Path, old: Path) -> None:
+    """Load the tokenizer that was written, by the library itself where it is installed."""
+    TokenizerFile(new)
+    try:
+        load_tokenizer(new)
+    except MissingExtraError:
+        return
+    except FormatError as error:
+        raise FormatError(
+            f"{old}: with the new tokens added, the library tokenizers cannot load it: "
+            f"{error.__cause__}. Save the tokenizer again."
+        ) from error
 
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a model in a fixed order, without what tools keep beside it."""
-    found: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    files: list[Path] = []
+    parents = {Path(folder): frozenset({os.path.realpath(folder)})}
+    # A folder may be a link, as in caches that share files between versions of a model.
+    for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        found += [Path(place) / name for name in sorted(names)]
-    return found
+        for path in (Path(place) / name for name in folders):
+            real = os.path.realpath(path)
+            if real in parents[path.parent]:
+                raise InputError(f"{path} is a link to a folder that it lies in. Remove it first.")
+            parents[path] = parents[path.parent] | {real}
+        files += [Path(place) / name for name in sorted(names)]
+    for path in files:
+        if not path.exists():
+            raise InputError(
+                f"{path} is a link to {path.readlink()}, which does not exist. Fetch the folder "
+                "again."
+            )
+    return files
 
 
 def is_stale(path: Path, model: ModelFolder) -> bool:
