@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from vecfill.exchange.lancedb import fill_lancedb
     from vecfill.exchange.postgres import fill_postgres
     from vecfill.exchange.qdrant import fill_qdrant
+    from vecfill.exchange.rows import to_pandas
     from vecfill.exchange.spacy import to_spacy
     from vecfill.exchange.stores import fill
-    from vecfill.exchange.tables import to_pandas
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
     from vecfill.inputs.sources import edges
@@ -140,7 +140,7 @@ _HOMES = {
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",
-    "to_pandas": "vecfill.exchange.tables",
+    "to_pandas": "vecfill.exchange.rows",
     "to_spacy": "vecfill.exchange.spacy",
     "to_torch": "vecfill.exchange.torch",
     "read_model": "vecfill.exchange.huggingface.folder",
