@@ -339,11 +339,14 @@ class _Observed(Store):
 
     def __init__(self, check: _StoreCheck) -> None:
         self.check, self.store = check, check.store
-        self.key, self.errors = check.store.key, check.store.errors
+        self.key = check.store.key
 
     @property
     def name(self) -> str:
         return self.store.name
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        return self.store.errors()
 
     def read(self, columns: Columns) -> pa.Table:
         return self.store.read(columns)

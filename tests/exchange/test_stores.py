@@ -396,7 +396,8 @@ def test_only_a_store_is_filled():
 
 def test_a_store_that_cannot_be_read_is_named():
     class Broken(Memory):
-        errors = (KeyError,)
+        def errors(self):
+            return (KeyError,)
 
         def read(self, columns):
             raise KeyError("gone")

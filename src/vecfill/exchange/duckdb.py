@@ -18,6 +18,7 @@ from vecfill.exchange.stores import (
     Columns,
     Filled,
     NewCells,
+    SqlTable,
     Store,
     fill,
     first_line,
@@ -56,22 +57,14 @@ def fill_duckdb(connection: Any, table: str, **options: Any) -> Filled:
 
 
 @dataclass(frozen=True)
-class DuckDBTable(Store):
-    """A table of DuckDB; its vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``."""
+class DuckDBTable(SqlTable):
+    """A table of DuckDB; its vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``.
 
-    connection: Any
-    """From `duckdb.connect`, without an open transaction, or the path of a database file."""
-    table: str
-    """Its name: ``items``, ``schema.items``, or as SQL quotes it."""
+    The connection is from `duckdb.connect`, or it is the path of a database file.
+    """
 
-    @property
-    def name(self) -> str:
-        """The name of the table."""
-        return f"table {self.table!r}"
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What DuckDB raises."""
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what DuckDB raises."""
         return (library("duckdb", extra="duckdb").Error,)
 
     @contextmanager

@@ -55,9 +55,6 @@ class LanceDBTable(Store):
     table: Any
     """From ``lancedb.connect(...).open_table(...)``."""
 
-    # LanceDB has no errors of its own.
-    errors = (ValueError, RuntimeError, OSError, KeyError, TypeError)
-
     def __post_init__(self) -> None:
         expected = "a LanceDB table. Pass lancedb.connect(...).open_table(...)"
         refuse_object(self.table, ["merge_insert"], expected)
@@ -66,6 +63,10 @@ class LanceDBTable(Store):
     def name(self) -> str:
         """The name of the table."""
         return f"table {self.table.name!r}"
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what LanceDB raises, which has no errors of its own."""
+        return (ValueError, RuntimeError, OSError, KeyError, TypeError)
 
     def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
         """Return all rows of the newest version."""

@@ -16,6 +16,7 @@ from vecfill.exchange.stores import (
     Columns,
     Filled,
     NewCells,
+    SqlTable,
     Store,
     fill,
     quoted,
@@ -53,22 +54,14 @@ def fill_postgres(connection: Any, table: str, **options: Any) -> Filled:
 
 
 @dataclass(frozen=True)
-class PostgresTable(Store):
-    """A table of PostgreSQL; its vectors are of type ``real[]`` or ``double precision[]``."""
+class PostgresTable(SqlTable):
+    """A table of PostgreSQL; its vectors are of type ``real[]`` or ``double precision[]``.
 
-    connection: Any
-    """From `psycopg.connect`, without an open transaction, or a connection string."""
-    table: str
-    """Its name: ``items``, ``schema.items``, or as SQL quotes it."""
+    The connection is from `psycopg.connect`, or it is a connection string.
+    """
 
-    @property
-    def name(self) -> str:
-        """The name of the table."""
-        return f"table {self.table!r}"
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What psycopg raises."""
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what psycopg raises."""
         return (library("psycopg", extra="postgres").Error,)
 
     @contextmanager

@@ -74,9 +74,8 @@ class QdrantCollection(Store):
         """The name of the collection."""
         return f"collection {self.collection!r}"
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What the client raises; the one in memory raises plain errors of Python."""
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what the client raises; the one in memory raises plain errors of Python."""
         exceptions = library("qdrant_client.http.exceptions", extra="qdrant")
         remote = library("grpc", extra="qdrant").RpcError
         return (exceptions.ApiException, remote, ValueError, RuntimeError, KeyError, OSError)
@@ -100,11 +99,11 @@ class QdrantCollection(Store):
             )
         points = list(self._points(vector))
         fields = dict.fromkeys(name for point in points for name in point.payload or {})
-        taken = {_KEY, vector} & {*fields}
-        if taken:
+        clashing = {_KEY, vector} & {*fields}
+        if clashing:
             raise InputError(
-                f"the payload has a field {taken.pop()!r}, which is the name of the id or of the "
-                "vector as well. Rename the field."
+                f"the payload has a field {clashing.pop()!r}, which is the name of the id or of "
+                "the vector as well. Rename the field."
             )
         cells: dict[str, Any] = {_KEY: _ids([point.id for point in points])}
         cells |= {
@@ -146,7 +145,7 @@ class QdrantCollection(Store):
         except BaseException:
             try:
                 self._remove(new)
-            except self.errors as error:
+            except self.errors() as error:
                 raise InputError(
                     f"{self.name} failed while vectors were written and while they were removed "
                     f"again: {first_line(error)} Some of {len(ids):,} may be there; run again "

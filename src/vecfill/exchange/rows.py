@@ -57,7 +57,7 @@ Found = Result | Embedding | LivingModel | Added
 """What holds vectors: the result of `impute`, an embedding, a model, or what its `add` gave."""
 
 
-def all_rows(found: Found) -> Embedding:
+def all_rows(holder: Found) -> Embedding:
     """Return known and imputed entities with their vectors.
 
     Examples
@@ -65,24 +65,24 @@ def all_rows(found: Found) -> Embedding:
     >>> all_rows(Embedding(["a"], [[1.0]]))
     Embedding(1 word, 1 dim, float64: 'a')
     """
-    if isinstance(found, Embedding):
-        return found
-    if isinstance(found, Added):
-        return found.embedding
-    if isinstance(found, LivingModel):
-        known, imputed = found.known, found.embedding
+    if isinstance(holder, Embedding):
+        return holder
+    if isinstance(holder, Added):
+        return holder.embedding
+    if isinstance(holder, LivingModel):
+        known, imputed = holder.known, holder.embedding
         return Embedding(
             (*known.words, *imputed.words), np.vstack([known.vectors, imputed.vectors])
         )
-    if not isinstance(found, Result):
+    if not isinstance(holder, Result):
         raise InputError(
-            f"an object of type {type(found).__name__} holds no imputed vectors. Pass what "
+            f"an object of type {type(holder).__name__} holds no imputed vectors. Pass what "
             "vecfill.impute or add of a model returned, a model, or an Embedding."
         )
-    return found.enriched
+    return holder.enriched
 
 
-def new_rows(found: Found, taken: Container[str], *, n_dims: int, where: str) -> Embedding:
+def new_rows(holder: Found, existing: Container[str], *, n_dims: int, where: str) -> Embedding:
     """Return the imputed entities whose names are not taken, for a place that has vectors already.
 
     Examples
@@ -90,12 +90,12 @@ def new_rows(found: Found, taken: Container[str], *, n_dims: int, where: str) ->
     >>> new_rows(Embedding(["a", "b"], [[1.0], [2.0]]), {"a"}, n_dims=1, where="the model")
     Embedding(1 word, 1 dim, float64: 'b')
     """
-    rows = found.embedding if isinstance(found, Result | LivingModel) else all_rows(found)
+    rows = holder.embedding if isinstance(holder, Result | LivingModel) else all_rows(holder)
     if rows.n_dims != n_dims:
         raise InputError(
             f"the imputed vectors have {rows.n_dims} dimensions, but those of {where} have "
             f"{n_dims}. Pass the object whose vectors were used in vecfill.impute."
         )
-    fresh = [word for word in rows.words if word not in taken]
+    fresh = [word for word in rows.words if word not in existing]
     vectors = rows[fresh] if fresh else np.empty((0, n_dims), rows.vectors.dtype)
     return Embedding(fresh, vectors)

@@ -58,13 +58,15 @@ class Store(ABC):
 
     key: str | None = None
     """What the key is called where it has a name of its own, which users need not say."""
-    errors: tuple[type[Exception], ...] = ()
-    """What its library raises. Users get an `InputError` that names the store instead."""
 
     @property
     @abstractmethod
     def name(self) -> str:
         """What messages call the store."""
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what its library raises: users get an `InputError` that names the store."""
+        return ()
 
     def opened(self) -> AbstractContextManager[Store]:
         """Return the store while it can be read and written, for a store that is opened first."""
@@ -81,6 +83,21 @@ class Store(ABC):
         If a vector is there by now, or a row is gone, `refuse_changed` says so. A store that cannot
         take back what it wrote says how many vectors it wrote.
         """
+
+
+@dataclass(frozen=True)
+class SqlTable(Store):
+    """A table that is reached by SQL: it is read, and written to, in one transaction each."""
+
+    connection: Any
+    """A connection of the database's library without an open transaction, or where to connect."""
+    table: str
+    """Its name: ``items``, ``schema.items``, or as SQL quotes it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return f"table {self.table!r}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +161,7 @@ def _in_our_words(store: Store, trouble: str) -> Iterator[None]:
         yield
     except VecfillError:
         raise
-    except store.errors as error:
+    except store.errors() as error:
         raise InputError(f"{store.name} {trouble}: {first_line(error)}") from error
 
 
@@ -220,12 +237,12 @@ def refuse_changed(n_missing: int, n_expected: int, where: str, *, n_written: in
     """
     if n_missing == n_expected:
         return
-    done = "Nothing was written"
+    outcome = "Nothing was written"
     if n_written:
-        done = f"Written: {count(n_written, 'vector')} of {n_expected:,}"
+        outcome = f"Written: {count(n_written, 'vector')} of {n_expected:,}"
     raise InputError(
         f"{where} changed meanwhile. Vectors missing when it was read: {n_expected:,}; still "
-        f"missing of these: {n_missing:,}. {done}; run again."
+        f"missing of these: {n_missing:,}. {outcome}; run again."
     )
 
 

@@ -82,18 +82,18 @@ def tables_of(weights: Weights, n_ids: int, *, tensor: str | None = None) -> Tab
     heads: list[StoredTensor] = []
     biases: list[StoredTensor] = []
     copies = list(inputs)
-    for each in weights.tensors.values():
-        is_head = _is_one_of(each.name, HEADS)
-        if each in inputs or not (n_rows in each.shape or is_head):
+    for stored in weights.tensors.values():
+        is_head = _is_one_of(stored.name, HEADS)
+        if stored in inputs or not (n_rows in stored.shape or is_head):
             continue
-        if each.equals(inputs[0]):
-            copies.append(each)
-        elif is_head and len(each.shape) == 2 and each.shape[0] == n_rows:
-            heads.append(_with_numbers(each))
-        elif _is_one_of(each.name, BIASES) and each.is_bias and each.n_rows == n_rows:
-            biases.append(_with_numbers(each))
+        if stored.equals(inputs[0]):
+            copies.append(stored)
+        elif is_head and len(stored.shape) == 2 and stored.shape[0] == n_rows:
+            heads.append(_with_numbers(stored))
+        elif _is_one_of(stored.name, BIASES) and stored.is_bias and stored.n_rows == n_rows:
+            biases.append(_with_numbers(stored))
         else:
-            raise InputError(_about_unknown(each, inputs[0]))
+            raise InputError(_about_unknown(stored, inputs[0]))
     return Tables(tuple(copies), tuple(heads), tuple(biases))
 
 
@@ -107,19 +107,21 @@ def _inputs(weights: Weights, n_ids: int, tensor: str | None) -> list[StoredTens
     if tensor is not None:
         if tensor not in weights.tensors or len(weights.tensors[tensor].shape) != 2:
             raise InputError(f"{weights.home} has no table {tensor!r}. {_shown(weights, n_ids)}")
-        found = [weights.tensors[tensor]]
+        candidates = [weights.tensors[tensor]]
     else:
         every = weights.tensors.values()
-        found = [each for each in every if _is_one_of(each.name, INPUTS) and len(each.shape) == 2]
-    long_enough = [_with_numbers(each) for each in found if each.shape[0] >= n_ids]
-    if found and not long_enough:
+        candidates = [
+            table for table in every if _is_one_of(table.name, INPUTS) and len(table.shape) == 2
+        ]
+    long_enough = [_with_numbers(table) for table in candidates if table.shape[0] >= n_ids]
+    if candidates and not long_enough:
         raise InputError(
-            f"{weights.home}: the tokenizer has {n_ids} ids, but the table {found[0].name!r} has "
-            f"{found[0].shape[0]} rows, so some tokens have none. Tokenizer and weights do not "
-            "belong together, or rows are shared: use the folder as it was first saved."
+            f"{weights.home}: the tokenizer has {n_ids} ids, but the table {candidates[0].name!r} "
+            f"has {candidates[0].shape[0]} rows, so some tokens have none. Tokenizer and weights "
+            "do not belong together, or rows are shared: use the folder as it was first saved."
         )
-    if not long_enough or not all(each.equals(long_enough[0]) for each in long_enough[1:]):
-        names = ", ".join(repr(each.name) for each in long_enough) or "none"
+    if not long_enough or not all(table.equals(long_enough[0]) for table in long_enough[1:]):
+        names = ", ".join(repr(table.name) for table in long_enough) or "none"
         raise InputError(
             f"{weights.home}: the input table is not certain; tensors with a usual name: {names}. "
             f"Name the right one with tensor=. {_shown(weights, n_ids)}"
@@ -152,9 +154,9 @@ def _about_unknown(tensor: StoredTensor, table: StoredTensor) -> str:
 
 def _shown(weights: Weights, n_ids: int) -> str:
     long = [
-        f"{each.name!r} {each.shape}"
-        for each in weights.tensors.values()
-        if len(each.shape) == 2 and each.shape[0] >= n_ids
+        f"{tensor.name!r} {tensor.shape}"
+        for tensor in weights.tensors.values()
+        if len(tensor.shape) == 2 and tensor.shape[0] >= n_ids
     ]
     return f"Tables with at least {n_ids} rows: {', '.join(long[:5]) or 'none'}."
 
@@ -173,8 +175,8 @@ class ModelFolder:
         self.path = Path(path)
         if not self.path.is_dir():
             refuse_address(self.path)
-            what = "is a file" if self.path.exists() else "does not exist"
-            raise InputError(f"{self.path} {what}. Pass the folder of a model, as saved to disk.")
+            state = "is a file" if self.path.exists() else "does not exist"
+            raise InputError(f"{self.path} {state}. Pass the folder of a model, as saved to disk.")
         self.home = self._home()
         self.weights = Weights(self.home)
         self.tokenizer = TokenizerFile(self.home / TOKENIZER)
@@ -197,7 +199,7 @@ class ModelFolder:
         if not path.exists():
             return ()
         listed = read_json(path, list)
-        names = [str(each.get("path", "")) for each in listed if isinstance(each, dict)]
+        names = [str(module.get("path", "")) for module in listed if isinstance(module, dict)]
         return tuple(self.path / Path(name).name for name in names if name)
 
     @cached_property
@@ -221,13 +223,15 @@ class ModelFolder:
         rows = np.fromiter(words.values(), np.int64, len(words))
         vectors = table.rows(rows)
         is_good = np.asarray(np.isfinite(vectors).all(axis=1))
-        kept = [word for word, is_kept in zip(words, is_good.tolist(), strict=True) if is_kept]
+        finite_words = [
+            word for word, is_kept in zip(words, is_good.tolist(), strict=True) if is_kept
+        ]
         notes = []
-        if len(kept) < len(words):
-            left_out = count(len(words) - len(kept), "token was", "tokens were")
+        if len(finite_words) < len(words):
+            left_out = count(len(words) - len(finite_words), "token was", "tokens were")
             notes.append(f"{left_out} left out: not finite.")
         provenance = {"model": self.path.name, "tensor": table.name}
-        return Embedding(kept, vectors[is_good], notes=notes, provenance=provenance)
+        return Embedding(finite_words, vectors[is_good], notes=notes, provenance=provenance)
 
 
 def read_model(

@@ -36,8 +36,8 @@ def normalized(text: str, rule: Mapping[str, Any] | None) -> str:
         return text
     kind = rule.get("type", "")
     if kind == "Sequence":
-        for each in rule.get("normalizers", ()):
-            text = normalized(text, each)
+        for part in rule.get("normalizers", ()):
+            text = normalized(text, part)
         return text
     if kind in _FORMS:
         return unicodedata.normalize(kind, text)
@@ -57,7 +57,7 @@ def changes_spaces(rule: Mapping[str, Any] | None) -> bool:
     if rule is None:
         return False
     if rule.get("type") == "Sequence":
-        return any(changes_spaces(each) for each in rule.get("normalizers", ()))
+        return any(changes_spaces(part) for part in rule.get("normalizers", ()))
     return rule.get("type") == "Prepend" or "\u2581" in str(rule.get("content", ""))
 
 
@@ -163,20 +163,22 @@ class TokenizerFile:
         """The id of the next token that is added, by the rule of the library `tokenizers`."""
         n_model = len(self.vocabulary)
         highest = max(self._added_ids.values(), default=-1)
-        given = highest + 1 if highest >= n_model else n_model
+        next_by_rule = highest + 1 if highest >= n_model else n_model
         expected = max(self.ids.values(), default=-1) + 1
-        if given != expected:
+        if next_by_rule != expected:
             raise InputError(
                 f"{self.path}: its ids have gaps: there are {n_model} tokens in the model and ids "
-                f"up to {expected - 1}, so a new token would get id {given}. Number the ids "
+                f"up to {expected - 1}, so a new token would get id {next_by_rule}. Number the ids "
                 "without gaps first."
             )
-        return given
+        return next_by_rule
 
     @cached_property
     def whole_words(self) -> dict[str, int]:
         """Words that are one token within text, and their ids, in the order of ids."""
-        special = {str(each["content"]) for each in self.added if each.get("special")}
+        special = {
+            str(token_entry["content"]) for token_entry in self.added if token_entry.get("special")
+        }
         words: dict[str, int] = {}
         for token, row in sorted(self.ids.items(), key=lambda item: item[1]):
             if token in special or _PLACEHOLDER.fullmatch(token):
@@ -233,10 +235,10 @@ class TokenizerFile:
         belongs to it, as it belongs to the words of such a vocabulary.
         """
         is_matched_after = not changes_spaces(self.spec.get("normalizer"))
-        seen: dict[str, str] = {}
+        term_of: dict[str, str] = {}
         entries: list[dict[str, Any]] = []
         for number, term in enumerate(terms):
-            self._check(term, seen)
+            self._check(term, term_of)
             entries.append(
                 {
                     "id": self.next_id + number,
@@ -250,7 +252,7 @@ class TokenizerFile:
             )
         return entries
 
-    def _check(self, term: str, seen: dict[str, str]) -> None:
+    def _check(self, term: str, term_of: dict[str, str]) -> None:
         if not term or term != " ".join(term.split()) or not term.isprintable():
             raise InputError(
                 f"{printable(term)!r} cannot be a token: it is empty, has control characters, or "
@@ -260,11 +262,11 @@ class TokenizerFile:
         if problem is not None:
             raise InputError(f"{term!r} {problem} ({self.path}). Leave it out.")
         key = self._key(term)
-        if key in seen:
+        if key in term_of:
             raise InputError(
-                f"{term!r} and {seen[key]!r} are the same to this tokenizer ({key!r}). Keep one."
+                f"{term!r} and {term_of[key]!r} are the same to this tokenizer ({key!r}). Keep one."
             )
-        seen[key] = term
+        term_of[key] = term
 
     def extended(self, entries: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the content of the file with more added tokens."""
@@ -303,9 +305,12 @@ def _byte_characters() -> list[str]:
 
     Printable characters of Latin-1 stand for themselves; the rest are numbered from 256 on.
     """
-    shown = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in shown]
-    return [chr(byte) if byte in shown else chr(256 + hidden.index(byte)) for byte in range(256)]
+    printable_bytes = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = [byte for byte in range(256) if byte not in printable_bytes]
+    return [
+        chr(byte) if byte in printable_bytes else chr(256 + hidden.index(byte))
+        for byte in range(256)
+    ]
 
 
 _CHARS = _byte_characters()

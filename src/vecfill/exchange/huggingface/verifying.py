@@ -112,15 +112,15 @@ def _added(old: ModelFolder, new: ModelFolder) -> dict[str, int]:
     if before.extended(entries) != after.spec:
         raise _DifferenceError(f"{new.home / TOKENIZER} differs by more than added tokens.")
     expected = list(range(before.next_id, before.next_id + len(entries)))
-    if [each["id"] for each in entries] != expected:
+    if [entry["id"] for entry in entries] != expected:
         raise _DifferenceError(f"{new.home / TOKENIZER}: new tokens do not have the next free ids.")
-    for each in entries:
-        if not each.get("single_word") or each.get("special"):
+    for entry in entries:
+        if not entry.get("single_word") or entry.get("special"):
             raise _DifferenceError(
-                f"{new.home / TOKENIZER}: the new token {each['content']!r} is not limited to "
+                f"{new.home / TOKENIZER}: the new token {entry['content']!r} is not limited to "
                 "whole words, so other texts may change."
             )
-    return {each["content"]: each["id"] for each in entries}
+    return {entry["content"]: entry["id"] for entry in entries}
 
 
 def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
@@ -130,7 +130,7 @@ def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
         raise _DifferenceError(f"the tensor {min(names)!r} is in one of the folders only.")
     if old.weights.metadata != new.weights.metadata:
         raise _DifferenceError("files of weights have other names or other metadata.")
-    tables = {each.name for each in old.tables.all} if n_added else set()
+    tables = {table.name for table in old.tables.all} if n_added else set()
     for name, before in old.weights.tensors.items():
         after = new.weights.tensors[name]
         if (before.dtype, before.file.name) != (after.dtype, after.file.name):
@@ -163,8 +163,8 @@ def _compare_rows(before: StoredTensor, after: StoredTensor, first: int, n_added
         raise _DifferenceError(f"rows of new tokens in {before.name!r} are not finite.")
 
 
-def _are_same(one: Iterator[bytes], other: Iterator[bytes]) -> bool:
-    return all(a == b for a, b in zip_longest(one, other))
+def _are_same(blocks: Iterator[bytes], other_blocks: Iterator[bytes]) -> bool:
+    return all(a == b for a, b in zip_longest(blocks, other_blocks))
 
 
 def _compare_settings(old: ModelFolder, new: ModelFolder, added: dict[str, int]) -> None:
@@ -203,8 +203,8 @@ def _without_decoder(
         return {name: value for name, value in content.items() if name != "added_tokens_decoder"}
     new = {str(row) for row in added.values()}
     listed = content.get("added_tokens_decoder", {})
-    kept = {row: token for row, token in listed.items() if row not in new}
-    return content | {"added_tokens_decoder": kept}
+    remaining = {row: token for row, token in listed.items() if row not in new}
+    return content | {"added_tokens_decoder": remaining}
 
 
 def _without_tokens(
@@ -216,25 +216,27 @@ def _without_tokens(
 
 def _compare_files(old: ModelFolder, new: ModelFolder) -> int:
     """Compare every other file byte for byte; return how many there are."""
-    seen = {*old.weights.files}
-    seen |= {
+    compared = {*old.weights.files}
+    compared |= {
         old.home / name
         for name in (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tokens.json")
     }
-    others = [each for each in files_of(old.path) if each not in seen and not is_stale(each, old)]
-    expected = {each.relative_to(old.path) for each in [*others, *seen] if each.exists()}
-    found = {each.relative_to(new.path) for each in files_of(new.path)}
-    if expected != found:
-        name = min(expected ^ found, key=str)
+    plain_files = [
+        file for file in files_of(old.path) if file not in compared and not is_stale(file, old)
+    ]
+    expected = {file.relative_to(old.path) for file in [*plain_files, *compared] if file.exists()}
+    present = {file.relative_to(new.path) for file in files_of(new.path)}
+    if expected != present:
+        name = min(expected ^ present, key=str)
         raise _DifferenceError(f"the file {name} is in one of the folders only.")
-    for path in others:
+    for path in plain_files:
         if not _same_bytes(path, new.path / path.relative_to(old.path)):
             raise _DifferenceError(f"the file {path.relative_to(old.path)} is not the same.")
-    return len(others)
+    return len(plain_files)
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
-    with one.open("rb") as first, other.open("rb") as second:
+def _same_bytes(path: Path, other_path: Path) -> bool:
+    with path.open("rb") as first, other_path.open("rb") as second:
         while True:
             block = first.read(_BLOCK)
             if block != second.read(_BLOCK):

@@ -134,7 +134,7 @@ def is_stale(path: Path, model: ModelFolder) -> bool:
     if path in model.weights.files or path.name in NOT_WEIGHTS:
         return False
     # Other modules of sentence-transformers have weights of their own, in any format.
-    is_module = any(each != model.home and each in path.parents for each in model.modules)
+    is_module = any(module != model.home and module in path.parents for module in model.modules)
     if is_module:
         return False
     if any(part in COPY_FOLDERS for part in path.relative_to(model.path).parts[:-1]):
@@ -150,7 +150,7 @@ def _patches(model: ModelFolder, entries: list[dict[str, Any]], grown: Grown) ->
     """Return the new content of every JSON file that speaks of tokens or sizes."""
     home = model.home
     patches: dict[Path, Any] = {home / TOKENIZER: model.tokenizer.extended(entries)}
-    n_old, n_new = model.tables.n_rows, max(each.n_rows for each in grown.values())
+    n_old, n_new = model.tables.n_rows, max(tensor.n_rows for tensor in grown.values())
     if n_new != n_old and "vocab_size" in json.dumps(model.config):
         patches[home / "config.json"] = _with_size(model, n_old, n_new)
     if model.weights.index is not None:
@@ -160,7 +160,7 @@ def _patches(model: ModelFolder, entries: list[dict[str, Any]], grown: Grown) ->
         patches[path] = _with_decoder(read_json(path, dict), model.tokenizer.added, entries)
     path = home / "added_tokens.json"
     if path.exists():
-        ids = {each["content"]: each["id"] for each in entries}
+        ids = {tensor["content"]: tensor["id"] for tensor in entries}
         patches[path] = read_json(path, dict) | ids
     return patches
 
@@ -190,12 +190,12 @@ def _with_size(model: ModelFolder, n_old: int, n_new: int) -> dict[str, Any]:
 def _with_total(model: ModelFolder, grown: Grown) -> dict[str, Any]:
     assert model.weights.index is not None
     index = dict(model.weights.index)
-    more = sum(each.n_bytes - each.tensor.n_bytes for each in grown.values())
+    more = sum(tensor.n_bytes - tensor.tensor.n_bytes for tensor in grown.values())
     metadata = dict(index.get("metadata") or {})
     metadata["total_size"] = model.weights.n_bytes + more
     if "total_parameters" in metadata:
         n_more = sum(
-            math.prod(each.shape) - math.prod(each.tensor.shape) for each in grown.values()
+            math.prod(tensor.shape) - math.prod(tensor.tensor.shape) for tensor in grown.values()
         )
         metadata["total_parameters"] += n_more
     return index | {"metadata": metadata}
@@ -208,8 +208,8 @@ def _with_decoder(
     listed = config.get("added_tokens_decoder")
     entries = new if isinstance(listed, dict) else [*old, *new]
     decoder = dict(listed) if isinstance(listed, dict) else {}
-    for each in entries:
-        decoder[str(each["id"])] = {name: each[name] for name in each if name != "id"}
+    for entry in entries:
+        decoder[str(entry["id"])] = {name: entry[name] for name in entry if name != "id"}
     return config | {"added_tokens_decoder": decoder}
 
 
@@ -223,12 +223,15 @@ def _write_json(target: Path, content: Any, *, like: Path) -> None:
 
 def _copy_tensors(model: ModelFolder, file: Path, target: Path, grown: Grown) -> None:
     """Write a file of weights again, with tensors in their order and other rows in some."""
-    tensors = [each for each in model.weights.tensors.values() if each.file == file]
-    order = [grown.get(each.name, each) for each in sorted(tensors, key=lambda each: each.first)]
+    tensors = [tensor for tensor in model.weights.tensors.values() if tensor.file == file]
+    order = [
+        grown.get(tensor.name, tensor)
+        for tensor in sorted(tensors, key=lambda tensor: tensor.first)
+    ]
     with target.open("wb") as out:
         _write_header(out, order, model.weights.metadata[file.name])
-        for each in order:
-            out.writelines(each.blocks())
+        for tensor in order:
+            out.writelines(tensor.blocks())
 
 
 def _write_header(
@@ -236,15 +239,15 @@ def _write_header(
 ) -> None:
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     place = 0
-    for each in order:
-        stored = each.tensor if isinstance(each, GrownTensor) else each
-        offsets = [place, place + each.n_bytes]
+    for tensor in order:
+        stored = tensor.tensor if isinstance(tensor, GrownTensor) else tensor
+        offsets = [place, place + tensor.n_bytes]
         header[stored.name] = {
             "dtype": stored.dtype,
-            "shape": list(each.shape),
+            "shape": list(tensor.shape),
             "data_offsets": offsets,
         }
-        place += each.n_bytes
+        place += tensor.n_bytes
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % 8)
     out.write(len(text).to_bytes(8, "little") + text)
