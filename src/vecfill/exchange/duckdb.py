@@ -38,7 +38,7 @@ def fill_duckdb(connection: Any, table: str, **options: Any) -> Filled:
     ----------
     connection, table
         As in `DuckDBTable`.
-    **options
+    options
         As in `vecfill.fill`.
 
     Examples

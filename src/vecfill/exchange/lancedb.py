@@ -30,7 +30,7 @@ def fill_lancedb(table: Any, **options: Any) -> Filled:
     ----------
     table
         A table from ``lancedb.connect(...).open_table(...)``.
-    **options
+    options
         As in `vecfill.fill`.
 
     Examples

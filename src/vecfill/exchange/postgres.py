@@ -41,7 +41,7 @@ def fill_postgres(connection: Any, table: str, **options: Any) -> Filled:
     ----------
     connection, table
         As in `PostgresTable`.
-    **options
+    options
         As in `vecfill.fill`.
 
     Examples

@@ -35,7 +35,7 @@ def fill_qdrant(client: Any, collection: str, **options: Any) -> Filled:
     ----------
     client, collection
         As in `QdrantCollection`.
-    **options
+    options
         As in `vecfill.fill`; `vector` is the name of a vector of the collection.
 
     Examples

@@ -27,6 +27,8 @@ COPIES = (
 """How names of weights in other formats end; such a copy lacks the new rows."""
 NOT_WEIGHTS = ("training_args.bin", "optimizer.pt", "scheduler.pt")
 COPY_FOLDERS = ("onnx", "openvino", "coreml", "gguf")
+SETTINGS = (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tokens.json")
+"""Files that speak of tokens or sizes, so that they may change with the tokens."""
 SKIPPED = (".git", ".cache", "__pycache__")
 """Folders that tools keep beside a model."""
 
@@ -72,7 +74,7 @@ def write_model(
     model: ModelFolder, out: str | os.PathLike[str], entries: list[dict[str, Any]], grown: Grown
 ) -> tuple[str, ...]:
     """Write the folder `out`; return the stale copies of the weights that were left out."""
-    patches = _patches(model, entries, grown)
+    settings = new_settings(model, entries)
     rewritten = {model.tensor_file(name) for name in grown}
     stale: list[str] = []
     with atomic_folder(out) as place, naming(Path(out)):
@@ -85,8 +87,8 @@ def write_model(
             target.parent.mkdir(parents=True, exist_ok=True)
             if path in rewritten:
                 _copy_tensors(model, path, target, grown)
-            elif path in patches:
-                _write_json(target, patches[path], like=path)
+            elif path in settings:
+                _write_json(target, settings[path], like=path)
             else:
                 shutil.copyfile(path, target)
         _check_loads(place / model.tokenizer.path.relative_to(model.path), model.tokenizer.path)
@@ -146,23 +148,23 @@ def is_stale(path: Path, model: ModelFolder) -> bool:
     return path.name.endswith(COPIES)
 
 
-def _patches(model: ModelFolder, entries: list[dict[str, Any]], grown: Grown) -> dict[Path, Any]:
+def new_settings(model: ModelFolder, entries: list[dict[str, Any]]) -> dict[Path, Any]:
     """Return the new content of every JSON file that speaks of tokens or sizes."""
-    home = model.home
-    patches: dict[Path, Any] = {home / TOKENIZER: model.tokenizer.extended(entries)}
-    n_old, n_new = model.tables.n_rows, max(tensor.n_rows for tensor in grown.values())
+    home, path = model.home, model.home / "tokenizer_config.json"
+    settings: dict[Path, Any] = {home / TOKENIZER: model.tokenizer.extended(entries)}
+    n_old = model.tables.n_rows
+    n_new = max(n_old, model.tokenizer.next_id + len(entries))
     if n_new != n_old and "vocab_size" in json.dumps(model.config):
-        patches[home / "config.json"] = _with_size(model, n_old, n_new)
+        settings[home / "config.json"] = _with_size(model, n_old, n_new)
     if model.weights.index is not None:
-        patches[home / INDEX] = _with_total(model, grown)
-    path = home / "tokenizer_config.json"
+        settings[home / INDEX] = _with_total(model, n_new - n_old)
     if path.exists():
-        patches[path] = _with_decoder(read_json(path, dict), model.tokenizer.added, entries)
+        settings[path] = _with_decoder(read_json(path, dict), model.tokenizer.added, entries)
     path = home / "added_tokens.json"
     if path.exists():
-        ids = {tensor["content"]: tensor["id"] for tensor in entries}
-        patches[path] = read_json(path, dict) | ids
-    return patches
+        ids = {entry["content"]: entry["id"] for entry in entries}
+        settings[path] = read_json(path, dict) | ids
+    return settings
 
 
 def _with_size(model: ModelFolder, n_old: int, n_new: int) -> dict[str, Any]:
@@ -187,17 +189,15 @@ def _with_size(model: ModelFolder, n_old: int, n_new: int) -> dict[str, Any]:
     return config
 
 
-def _with_total(model: ModelFolder, grown: Grown) -> dict[str, Any]:
+def _with_total(model: ModelFolder, n_more: int) -> dict[str, Any]:
     assert model.weights.index is not None
-    index = dict(model.weights.index)
-    more = sum(tensor.n_bytes - tensor.tensor.n_bytes for tensor in grown.values())
+    index, tables = dict(model.weights.index), model.tables.all
     metadata = dict(index.get("metadata") or {})
-    metadata["total_size"] = model.weights.n_bytes + more
+    n_bytes = n_more * sum(table.row_bytes for table in tables)
+    metadata["total_size"] = model.weights.n_bytes + n_bytes
     if "total_parameters" in metadata:
-        n_more = sum(
-            math.prod(tensor.shape) - math.prod(tensor.tensor.shape) for tensor in grown.values()
-        )
-        metadata["total_parameters"] += n_more
+        n_numbers = sum(math.prod(table.shape) // table.n_rows for table in tables)
+        metadata["total_parameters"] += n_more * n_numbers
     return index | {"metadata": metadata}
 
 
