@@ -404,3 +404,25 @@ def test_a_store_that_cannot_be_read_is_named():
 
     with pytest.raises(vf.InputError, match="memory cannot be read: 'gone'"):
         vf.fill(Broken({}, None), **ONE)
+
+
+@extra
+def test_an_older_qdrant_keeps_a_vector_that_came_before_we_write(monkeypatch):
+    client = collection()
+    models = pytest.importorskip("qdrant_client.models")
+    update = client.update_vectors
+    # A server before 1.16 does not know the condition and writes all the same.
+    monkeypatch.setattr(
+        client, "update_vectors", lambda *args, update_filter, **options: update(*args, **options)
+    )
+
+    def tell(what, *_):
+        if what == "Imputing":
+            update("items", [models.PointVectors(id=1000, vector={"embedding": [9.0] * 6})])
+
+    with pytest.raises(vf.InputError, match="Nothing was written"):
+        vf.fill_qdrant(client, "items", vector="embedding", progress=tell)
+    points, _ = client.scroll("items", limit=100, with_vectors=True)
+    vectors = {point.id: (point.vector or {}).get("embedding") for point in points}
+    assert vectors[1000] == [9.0] * 6
+    assert sum(vector is None for vector in vectors.values()) == 14
