@@ -297,6 +297,16 @@ def test_duckdb_says_what_is_wrong(duck):  # noqa: F811
     duck.execute("CREATE VIEW seen AS SELECT * FROM items")
     with pytest.raises(vf.InputError, match=r"table 'seen' was not changed.* 'embedding'"):
         vf.fill_duckdb(duck, "seen", **ONE)
+    nested = "SELECT * REPLACE ([embedding::FLOAT[]] AS embedding) FROM items"
+    duck.execute(f"CREATE TABLE nested AS {nested}")
+    with pytest.raises(vf.InputError, match="table 'nested', column 'embedding' holds values of"):
+        vf.fill_duckdb(duck, "nested", **ONE)
+    duck.execute("CREATE TABLE short AS SELECT * FROM items")
+    duck.execute("ALTER TABLE short ALTER embedding TYPE FLOAT[]")
+    duck.execute("UPDATE short SET embedding = [1] WHERE id = 1003")
+    short = r"table 'short', column 'embedding', row \d+ \(entity '1003'\) has 1 numbers"
+    with pytest.raises(vf.InputError, match=short):
+        vf.fill_duckdb(duck, "short", **ONE)
     closed = duckdb.connect()
     closed.close()
     with pytest.raises(vf.InputError, match="the connection is closed"):
@@ -411,10 +421,11 @@ def test_an_older_qdrant_keeps_a_vector_that_came_before_we_write(monkeypatch):
     client = collection()
     models = pytest.importorskip("qdrant_client.models")
     update = client.update_vectors
-    # A server before 1.16 does not know the condition and writes all the same.
-    monkeypatch.setattr(
-        client, "update_vectors", lambda *args, update_filter, **options: update(*args, **options)
-    )
+
+    def without_condition(*args, update_filter, **options):
+        return update(*args, **options)  # as a server before 1.16 does, which does not know it
+
+    monkeypatch.setattr(client, "update_vectors", without_condition)
 
     def tell(what, *_):
         if what == "Imputing":

@@ -155,13 +155,16 @@ class QdrantCollection(Store):
 
     def _retrieved(self, new: _NewPoints) -> list[Any]:
         """Return the points to be written as they are now, without those that are gone."""
-        confidence = new.columns.confidence
-        return self.client.retrieve(
-            self.collection,
-            [*new.vectors],
-            with_payload=False if confidence is None else [confidence],
-            with_vectors=[new.columns.vector],
-        )
+        ids, confidence = [*new.vectors], new.columns.confidence
+        options: dict[str, Any] = {"with_vectors": [new.columns.vector]}
+        options["with_payload"] = False if confidence is None else [confidence]
+        return [
+            point
+            for first in range(0, len(ids), _BATCH)
+            for point in self.client.retrieve(
+                self.collection, ids[first : first + _BATCH], **options
+            )
+        ]
 
     def _update(self, new: _NewPoints) -> None:
         models = library("qdrant_client.models", extra="qdrant")

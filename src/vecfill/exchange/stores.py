@@ -165,6 +165,18 @@ def _in_our_words(store: Store, trouble: str) -> Iterator[None]:
         raise InputError(f"{store.name} {trouble}: {first_line(error)}") from error
 
 
+@contextmanager
+def _naming_table(name: str) -> Iterator[None]:
+    """Let what is said about an Arrow table name the store that it was read from."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        if not text.startswith("the table"):
+            raise
+        raise type(error)(name + text.removeprefix("the table")) from error
+
+
 def first_line(error: BaseException) -> str:
     r"""Return what an error says, without the drawings that databases add below.
 
@@ -193,10 +205,11 @@ def _filled(
         table = store.read(columns)
     if table.num_rows == 0:
         raise InputError(f"{store.name} has no rows. vecfill learns from rows that have a vector.")
-    if confidence is not None:
-        _check_confidences(table, confidence, store.name)
-        reading = without_imputed(table, confidence, reading)
-    alignment = align(table, None, reading)
+    with _naming_table(store.name):
+        if confidence is not None:
+            _check_confidences(table, confidence, store.name)
+            reading = without_imputed(table, confidence, reading)
+        alignment = align(table, None, reading)
     assert alignment.table is not None
     if alignment.table.has_vector.all():
         return Filled(None, ())
