@@ -147,9 +147,9 @@ def _head_rows(
         means = {table.name: _mean_rows(model, table, len(new)) for table in tables}
         return {name: (rows, "mean of whole words") for name, rows in means.items()}, None
     if len(tables) > 1:
+        names = ", ".join(table.name for table in tables)
         raise InputError(
-            f"{model.path} has {len(tables)} output tables ({', '.join(e.name for e in tables)}). "
-            "Use head='mean'."
+            f"{model.path} has {len(tables)} output tables ({names}). Use head='mean'."
         )
     name = tables[0].name
     if not is_default:
@@ -167,14 +167,14 @@ def _head_rows(
     return {name: (_all_rows(result.embedding, new, name), "imputed in its own space")}, result
 
 
-def _all_rows(row_source: Embedding, new: Embedding, name: str) -> FloatArray:
-    missing = [word for word in new.words if word not in row_source]
+def _all_rows(head_rows: Embedding, new: Embedding, name: str) -> FloatArray:
+    missing = [word for word in new.words if word not in head_rows]
     if missing:
         raise InputError(
             f"{count(len(missing), 'new term has', 'new terms have')} no row for {name!r}, such as "
             f"{missing[0]!r}. Pass one for each term."
         )
-    return row_source[list(new.words)]
+    return head_rows[list(new.words)]
 
 
 def _mean_rows(model: ModelFolder, table: StoredTensor, n_new: int) -> FloatArray:
