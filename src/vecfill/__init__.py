@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from vecfill.exchange.lancedb import fill_lancedb
     from vecfill.exchange.postgres import fill_postgres
     from vecfill.exchange.qdrant import fill_qdrant
+    from vecfill.exchange.rows import to_pandas
     from vecfill.exchange.spacy import to_spacy
-    from vecfill.exchange.tables import to_pandas
+    from vecfill.exchange.stores import fill
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
     from vecfill.inputs.sources import edges
@@ -80,6 +81,7 @@ __all__ = [
     "edges",
     "enrich",
     "evaluate",
+    "fill",
     "fill_duckdb",
     "fill_lancedb",
     "fill_postgres",
@@ -125,6 +127,7 @@ _HOMES = {
     "add_tokens": "vecfill.exchange.huggingface.adding",
     "enrich": "vecfill.jobs.enrich",
     "evaluate": "vecfill.run",
+    "fill": "vecfill.exchange.stores",
     "fill_duckdb": "vecfill.exchange.duckdb",
     "fill_lancedb": "vecfill.exchange.lancedb",
     "fill_postgres": "vecfill.exchange.postgres",
@@ -137,7 +140,7 @@ _HOMES = {
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",
-    "to_pandas": "vecfill.exchange.tables",
+    "to_pandas": "vecfill.exchange.rows",
     "to_spacy": "vecfill.exchange.spacy",
     "to_torch": "vecfill.exchange.torch",
     "read_model": "vecfill.exchange.huggingface.folder",

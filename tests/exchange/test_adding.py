@@ -432,7 +432,7 @@ def test_a_wrong_total_size_is_found(tmp_path: Path):
     folder = write_folder(tmp_path / "model", word_piece(), shards=2)
     vf.add_tokens(folder, rows(), tmp_path / "new")
     _edit(tmp_path / "new", "model.safetensors.index.json", "metadata", "total_size", 1)
-    assert "total_size" in str(vf.verify_model(folder, tmp_path / "new").difference)
+    assert "index.json differs" in str(vf.verify_model(folder, tmp_path / "new").difference)
 
 
 def test_an_added_token_before_keeps_its_flags(tmp_path: Path):
@@ -443,3 +443,108 @@ def test_an_added_token_before_keeps_its_flags(tmp_path: Path):
     assert done.ids == {"radium": 16}
     listed = read_json(tmp_path / "new" / "tokenizer.json")["added_tokens"]
     assert listed[:3] == spec["added_tokens"]
+
+
+# Folders as they really are: links, ids that are none, rows that are not finite
+
+
+def test_a_folder_that_is_a_link_is_copied(tmp_path: Path):
+    folder = write_folder(tmp_path / "model", word_piece())
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "config.json").write_text("{}")
+    (folder / "1_Pooling").symlink_to(tmp_path / "shared", target_is_directory=True)
+    vf.add_tokens(folder, rows(), tmp_path / "new")
+    copied = tmp_path / "new" / "1_Pooling"
+    assert (copied / "config.json").read_text() == "{}"
+    assert not copied.is_symlink()
+    assert vf.verify_model(folder, tmp_path / "new").ok
+    (copied / "config.json").unlink()
+    assert "1_Pooling" in str(vf.verify_model(folder, tmp_path / "new").difference)
+
+
+def test_links_that_lead_nowhere_or_back_are_named(tmp_path: Path):
+    folder = write_folder(tmp_path / "model", word_piece())
+    link = folder / "vocab.txt"
+    link.symlink_to("blobs/1f3a")
+    with pytest.raises(InputError, match=r"vocab.txt is a link to blobs/1f3a, which does not"):
+        vf.add_tokens(folder, rows(), tmp_path / "new")
+    link.unlink()
+    (folder / "again").symlink_to(folder, target_is_directory=True)
+    with pytest.raises(InputError, match="again is a link to a folder that it lies in"):
+        vf.add_tokens(folder, rows(), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("row", [0.5, "0", True, -1, None])
+def test_ids_that_are_no_whole_numbers_are_refused(tmp_path: Path, row: Any):
+    for name, place in (("added", "added_tokens"), ("model", "vocab")):
+        spec = word_piece()
+        if place == "vocab":
+            spec["model"]["vocab"]["iron"] = row
+        else:
+            spec["added_tokens"][0]["id"] = row
+        folder = write_folder(tmp_path / name, spec)
+        with pytest.raises(InputError, match=r"tokenizer.json .* is not an id"):
+            vf.add_tokens(folder, rows(), tmp_path / "new")
+
+
+@pytest.mark.extra
+def test_a_tokenizer_that_would_not_load_is_not_handed_over(tmp_path: Path):
+    pytest.importorskip("tokenizers")
+    spec = word_piece()
+    del spec["added_tokens"][0]["lstrip"]
+    folder = write_folder(tmp_path / "model", spec)
+    with pytest.raises(InputError, match=r"tokenizer.json: with the new tokens .*`lstrip`"):
+        vf.add_tokens(folder, rows(), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.extra
+def test_pieces_of_a_tokenizer_that_the_library_refuses(tmp_path: Path):
+    pytest.importorskip("tokenizers")
+    spec = word_piece()
+    spec["pre_tokenizer"] = {"type": "Unheard"}
+    folder = write_folder(tmp_path / "model", spec)
+    with pytest.raises(InputError, match="the library tokenizers cannot load it"):
+        vf.word_pieces(folder, ["radium"])
+
+
+def _with_nan(folder: Path, token: str) -> None:
+    model = ModelFolder(folder)
+    table = model.tables.inputs[0]
+    row = model.tokenizer.ids[token]
+    with table.file.open("r+b") as file:
+        file.seek(table.first + row * table.row_bytes)
+        file.write(np.full(N_DIMS, np.nan, "<f4").tobytes())
+
+
+@pytest.mark.extra
+def test_a_row_that_is_not_finite_concerns_nobody_else(tmp_path: Path):
+    pytest.importorskip("tokenizers")
+    folder = write_folder(tmp_path / "model", word_piece())
+    _with_nan(folder, "##ium")
+    domain = vf.word_pieces(folder, ["ron", "rium"])
+    assert "ron" in domain.entities
+    assert "rium" not in domain.entities
+    assert np.isfinite(domain.vectors).all()
+
+
+def test_the_mean_of_whole_words_leaves_out_rows_that_are_not_finite(tmp_path: Path):
+    folder = write_folder(tmp_path / "model", word_piece(), head="untied")
+    model = ModelFolder(folder)
+    head = model.tables.heads[0]
+    row = model.tokenizer.ids["iron"]
+    with head.file.open("r+b") as file:
+        file.seek(head.first + row * head.row_bytes)
+        file.write(np.full(N_DIMS, np.nan, "<f4").tobytes())
+    vf.add_tokens(folder, rows(), tmp_path / "new", head="mean")
+    assert vf.verify_model(folder, tmp_path / "new").ok
+
+
+def test_terms_that_are_no_text_are_refused(tmp_path: Path):
+    folder = write_folder(tmp_path / "model", word_piece())
+    facts = {word: [float(i)] for i, word in enumerate(["iron", "gold", "radium"])}
+    with pytest.raises(InputError, match="term 2 is None, which is not text"):
+        vf.impute_tokens(folder, ["radium", None], facts)
+    with pytest.raises(InputError, match="term 1 is None, which is not text"):
+        vf.word_pieces(folder, [None])

@@ -7,7 +7,7 @@ write, so that such objects are accepted wherever an `Embedding` is.
 What all of them share:
 
 - `extras`: Libraries that need not be installed, imported when they are used.
-- `rows`: Which rows of a result are written to another library.
+- `rows`: Which rows of a result another library gets, and all of them as a pandas table.
 - `stores`: What all databases share: read a table, impute, write back only what was missing.
 
 Databases, filled in place:
@@ -23,7 +23,5 @@ Libraries that take vectors:
 
 - `gensim`: Imputed vectors -> gensim `KeyedVectors`.
 - `spacy`: Imputed vectors -> the vocabulary of a spaCy pipeline.
-- `tables`: Known and imputed vectors -> a pandas table, with a column of vectors or one per
-  dimension.
 - `torch`: Known and imputed vectors -> a torch embedding layer in the order of a vocabulary.
 """

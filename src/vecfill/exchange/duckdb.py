@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,34 +16,30 @@ from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.stores import (
     Columns,
+    Filled,
     NewCells,
+    SqlTable,
     Store,
-    filling,
+    fill,
+    first_line,
     quoted,
     quoted_table,
     refuse_changed,
+    refuse_object,
+    refuse_transaction,
 )
 from vecfill.inputs.table.filling import vector_cells
 
-_VIEW = "vecfill_new_vectors"
 
-
-@filling
-@contextmanager
-def fill_duckdb(connection: Any, table: str) -> Iterator[Store]:
-    """Fill the null vectors of a DuckDB table, in one transaction.
-
-    `key` and `vector` name columns; vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``. The
-    other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
-    changed, so a second run finds nothing to do.
+def fill_duckdb(connection: Any, table: str, **options: Any) -> Filled:
+    """Fill the null vectors of a DuckDB table, in one transaction: `fill` of a `DuckDBTable`.
 
     Parameters
     ----------
-    connection
-        A connection from `duckdb.connect` without an open transaction, or the path of a database
-        file.
-    table
-        Name of the table.
+    connection, table
+        As in `DuckDBTable`.
+    options
+        As in `vecfill.fill`.
 
     Examples
     --------
@@ -55,58 +53,106 @@ def fill_duckdb(connection: Any, table: str) -> Iterator[Store]:
     >>> connection.sql("SELECT count(*) FROM items WHERE hue IS NULL").fetchall()
     [(0,)]
     """
-    duckdb = library("duckdb", extra="duckdb")
-    if not isinstance(connection, str | os.PathLike):
-        yield _DuckDB(connection, table)
-        return
-    with duckdb.connect(os.fspath(connection)) as opened:
-        yield _DuckDB(opened, table)
+    return fill(DuckDBTable(connection, table), **options)
 
 
 @dataclass(frozen=True)
-class _DuckDB(Store):
-    connection: Any
-    table: str
+class DuckDBTable(SqlTable):
+    """A table of DuckDB; its vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``.
+
+    The connection is from `duckdb.connect`, or it is the path of a database file.
+    """
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what DuckDB raises."""
+        return (library("duckdb", extra="duckdb").Error,)
+
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """Open the file, if it is one; `duckdb.connect` would make one that does not exist."""
+        duckdb = library("duckdb", extra="duckdb")
+        if not isinstance(self.connection, str | os.PathLike):
+            refuse_object(self.connection, ["register"], "a DuckDB connection or a path. Pass one")
+            yield self
+            return
+        path = os.fspath(self.connection)
+        if ":" not in path and not Path(path).is_file():  # "md:shop" is no file
+            raise InputError(f"{path}: there is no such file. Pass the path of a database.")
+        with duckdb.connect(path) as connection:
+            yield replace(self, connection=connection)
 
     def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
         """Return all rows."""
-        rows = self.connection.sql(f"SELECT * FROM {quoted_table(self.table)}")
-        return rows.to_arrow_table()
+        table = self._quoted()
+        with self._transaction():
+            return self.connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 
     def write(self, cells: NewCells, columns: Columns) -> None:
         """Write all cells in one transaction."""
-        connection, table = self.connection, quoted_table(self.table)
+        connection = self.connection
         key, vector = quoted(columns.key), quoted(columns.vector)
         lists = vector_cells(cells.vectors, pa.list_(pa.from_numpy_dtype(cells.vectors.dtype)))
         new: dict[str, Any] = {"key": cells.keys, "vector": lists}
         changes = f"{vector} = new.vector"
-        if cells.confidence is not None:
-            new["sure"] = pa.array(cells.confidence, from_pandas=True)
-            changes += f", {quoted(str(columns.confidence))} = new.sure"
-        self._begin()
+        # A name of its own: a view that the user registered under ours would be lost.
+        view = f"vecfill_{uuid.uuid4().hex}"
+        table, confidence = self._quoted(), columns.confidence
+        if confidence is not None:
+            new["sure"] = cells.confidence_cells()
+            changes += f", {quoted(confidence)} = new.sure"
+        connection.register(view, pa.table(new))
         try:
-            if cells.confidence is not None:
-                name = quoted(str(columns.confidence))
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {name} DOUBLE")
-            connection.register(_VIEW, pa.table(new))
-            updated = connection.execute(
-                f"UPDATE {table} AS old SET {changes} FROM {_VIEW} AS new "
-                f"WHERE old.{key} = new.key AND old.{vector} IS NULL"
-            )
-            refuse_changed(updated.fetchone()[0], len(cells), self.table)
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
+            with self._transaction():
+                if confidence is not None:
+                    column = f"{quoted(confidence)} DOUBLE"
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column}")
+                updated = connection.execute(
+                    f"UPDATE {table} AS old SET {changes} FROM {view} AS new "
+                    f"WHERE old.{key} = new.key AND old.{vector} IS NULL"
+                )
+                refuse_changed(updated.fetchone()[0], len(cells), self.name)
         finally:
-            connection.unregister(_VIEW)
+            connection.unregister(view)
 
-    def _begin(self) -> None:
+    def _quoted(self) -> str:
+        with self._transaction():
+            pass  # a name that does not exist would abort a transaction of the user's
+        return quoted_table(self.table, self._exists)
+
+    def _exists(self, table: str) -> bool:
+        duckdb = library("duckdb", extra="duckdb")
+        try:
+            self.connection.execute(f"DESCRIBE {table}").fetchall()
+        except (duckdb.CatalogException, duckdb.BinderException):
+            return False
+        return True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         duckdb = library("duckdb", extra="duckdb")
         try:
             self.connection.execute("BEGIN TRANSACTION")
+        except duckdb.TransactionException:
+            refuse_transaction(is_closed=False)
+        except duckdb.ConnectionException:
+            refuse_transaction(is_closed=True)
+        try:
+            yield
+            self.connection.execute("COMMIT")
         except duckdb.TransactionException as error:
+            # Two transactions changed the same rows, and DuckDB lets the first one pass.
+            self._roll_back()
             raise InputError(
-                "the connection has a transaction open, and the vectors need one of their own. "
-                "Commit it or roll it back first."
+                f"{self.name} changed meanwhile. Nothing was written; run again. DuckDB says: "
+                f"{first_line(error)}"
             ) from error
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        duckdb = library("duckdb", extra="duckdb")
+        try:
+            self.connection.execute("ROLLBACK")
+        except duckdb.Error:
+            return  # the transaction ended with the error, or with the connection

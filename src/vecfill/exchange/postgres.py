@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.stores import (
     Columns,
+    Filled,
     NewCells,
+    SqlTable,
     Store,
-    filling,
+    fill,
     quoted,
     quoted_table,
     refuse_changed,
+    refuse_object,
+    refuse_transaction,
 )
 
-_ARRAYS = {1021: pa.list_(pa.float32()), 1022: pa.list_(pa.float64())}
-"""Arrow types by the number of PostgreSQL's: real[] and double precision[]."""
+_TYPES = {
+    16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 25: pa.string(),
+    700: pa.float64(), 701: pa.float64(), 1043: pa.string(),
+    1021: pa.list_(pa.float32()), 1022: pa.list_(pa.float64()),
+}  # fmt: skip
+"""Arrow types by the number of PostgreSQL's; the last two are real[] and double precision[]."""
 
 
-@filling
-@contextmanager
-def fill_postgres(connection: Any, table: str) -> Iterator[Store]:
-    """Fill the null vectors of a PostgreSQL table, in one transaction.
-
-    `key` and `vector` name columns; vectors are of type ``real[]`` or ``double precision[]``. The
-    other columns describe the rows, unless `ignore` names them. Rows that have a vector are not
-    changed, so a second run finds nothing to do. If a row gets a vector while others are being
-    imputed, nothing is written.
+def fill_postgres(connection: Any, table: str, **options: Any) -> Filled:
+    """Fill the null vectors of a PostgreSQL table, in one transaction: `fill` of a `PostgresTable`.
 
     Parameters
     ----------
-    connection
-        A connection from `psycopg.connect` without an open transaction, or a connection string.
-    table
-        Name of the table.
+    connection, table
+        As in `PostgresTable`.
+    options
+        As in `vecfill.fill`.
 
     Examples
     --------
@@ -49,74 +50,121 @@ def fill_postgres(connection: Any, table: str) -> Iterator[Store]:
     ...     fill_postgres(connection, "items", key="id", vector="embedding").keys
     (4, 8, 15)
     """
-    psycopg = library("psycopg", extra="postgres")
-    if isinstance(connection, str):
-        with psycopg.connect(connection) as opened:
-            yield _Postgres(opened, table)
-        return
-    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-        raise InputError(
-            "the connection has a transaction open, and the vectors need one of their own. "
-            "Commit it or roll it back first."
-        )
-    yield _Postgres(connection, table)
+    return fill(PostgresTable(connection, table), **options)
 
 
 @dataclass(frozen=True)
-class _Postgres(Store):
-    connection: Any
-    table: str
+class PostgresTable(SqlTable):
+    """A table of PostgreSQL; its vectors are of type ``real[]`` or ``double precision[]``.
 
-    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+    The connection is from `psycopg.connect`, or it is a connection string.
+    """
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what psycopg raises."""
+        return (library("psycopg", extra="postgres").Error,)
+
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """Connect, if that is still to be done."""
+        psycopg = library("psycopg", extra="postgres")
+        if isinstance(self.connection, str):
+            with psycopg.connect(self.connection) as connection:
+                yield replace(self, connection=connection)
+            return
+        expected = "a psycopg connection or a connection string. Pass one"
+        refuse_object(self.connection, ["transaction", "info"], expected)
+        if self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            refuse_transaction(is_closed=self.connection.closed)
+        yield self
+
+    def read(self, columns: Columns) -> pa.Table:
         """Return all rows."""
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {quoted_table(self.table)}")
+            # A statement that psycopg prepared fails once the table has another column.
+            cursor.execute(f"SELECT * FROM {self._quoted(cursor)}", prepare=False)
             rows = cursor.fetchall()
-            kinds = [(column.name, column.type_code) for column in cursor.description]
-        cells = {
-            name: _arrow_column([row[place] for row in rows], code)
-            for place, (name, code) in enumerate(kinds)
-        }
+            kinds = {column.name: column.type_code for column in cursor.description}
+        values = {name: [row[place] for row in rows] for place, name in enumerate(kinds)}
+        keys = values.get(columns.key, range(1, len(rows) + 1))
+        cells: dict[str, pa.Array] = {}
+        for name, code in kinds.items():
+            try:
+                cells[name] = _arrow_column(values[name], _TYPES.get(code))
+            except _CellError as error:
+                row = error.row
+                raise InputError(
+                    f"{self.name}, column {name!r}, row {row + 1} (key {keys[row]!r}) holds "
+                    f"{str(values[name][row])[:60]}, which is not a list of numbers. Correct it, "
+                    "or make it null."
+                ) from error
         return pa.table(cells)
 
     def write(self, cells: NewCells, columns: Columns) -> None:
         """Write all cells in one transaction."""
-        table, key, vector = quoted_table(self.table), quoted(columns.key), quoted(columns.vector)
-        sure = None if columns.confidence is None else quoted(columns.confidence)
-        names = ", ".join([key, vector, *([] if sure is None else [sure])])
-        changes = f"{vector} = new.{vector}" + ("" if sure is None else f", {sure} = new.{sure}")
+        names = [columns.key, columns.vector]
         values: list[list[Any]] = [cells.keys.to_pylist(), cells.vectors.tolist()]
-        if cells.confidence is not None:
-            values.append(
-                [None if np.isnan(value) else value for value in cells.confidence.tolist()]
-            )
+        if columns.confidence is not None:
+            names.append(columns.confidence)
+            values.append(cells.confidence_cells().to_pylist())
+        key, vector, *confidence = map(quoted, names)
+        changes = ", ".join(f"{name} = new.{name}" for name in (vector, *confidence))
+        # A name of its own: a temporary table of that name may exist.
+        new = f"vecfill_{uuid.uuid4().hex}"
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            if sure is not None:
+            table = self._quoted(cursor)
+            for name in confidence:
                 cursor.execute(
-                    f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {sure} double precision"
+                    f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {name} double precision"
                 )
             # A copy of the columns, so that keys and vectors have the types of the table itself.
             cursor.execute(
-                "CREATE TEMPORARY TABLE vecfill_new ON COMMIT DROP AS "
-                f"SELECT {names} FROM {table} WITH NO DATA"
+                f"CREATE TEMPORARY TABLE {new} ON COMMIT DROP AS "
+                f"SELECT {', '.join(map(quoted, names))} FROM {table} WITH NO DATA"
             )
-            with cursor.copy("COPY vecfill_new FROM STDIN") as copy:
+            with cursor.copy(f"COPY {new} FROM STDIN") as copy:
                 for row in zip(*values, strict=True):
                     copy.write_row(row)
             cursor.execute(
-                f"UPDATE {table} AS old SET {changes} FROM vecfill_new AS new "
+                f"UPDATE {table} AS old SET {changes} FROM {new} AS new "
                 f"WHERE old.{key} = new.{key} AND old.{vector} IS NULL"
             )
-            refuse_changed(cursor.rowcount, len(cells), self.table)
+            refuse_changed(cursor.rowcount, len(cells), self.name)
+
+    def _quoted(self, cursor: Any) -> str:
+        def exists(name: str) -> bool:
+            cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
+            return cursor.fetchone()[0]
+
+        return quoted_table(self.table, exists)
 
 
-def _arrow_column(values: list[Any], code: int) -> pa.Array:
+class _CellError(Exception):
+    """A cell that is not of the type of its column."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+_REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def _arrow_column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
     """Return a column; what Arrow has no type for, such as a UUID, is text."""
-    if code in _ARRAYS:
-        return pa.array(values, _ARRAYS[code])
+    if kind is not None:
+        try:
+            return pa.array(values, kind)
+        except _REFUSALS:
+            for row, value in enumerate(values):
+                try:
+                    pa.array([value], kind)
+                except _REFUSALS as error:
+                    raise _CellError(row) from error
+            raise
     try:
         column = pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except _REFUSALS:
         column = None
     if column is None or isinstance(column.type, pa.BaseExtensionType):
         return pa.array([None if value is None else str(value) for value in values], pa.string())

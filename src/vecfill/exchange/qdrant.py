@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,27 +11,32 @@ import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
-from vecfill.exchange.stores import Columns, NewCells, Store, filling, refuse_changed
+from vecfill.exchange.stores import (
+    Columns,
+    Filled,
+    NewCells,
+    Store,
+    fill,
+    first_line,
+    refuse_changed,
+    refuse_object,
+)
 
 _KEY = "id"
 _BATCH = 1000
+_ROUNDING = 2e-3
+"""How far float16, the coarsest type of a collection that we fill, moves a number up to 1."""
 
 
-@filling
-@contextmanager
-def fill_qdrant(client: Any, collection: str) -> Iterator[Store]:
-    """Fill the vectors that points of a Qdrant collection lack.
-
-    `vector` is the name of a vector of the collection. The payload describes the points, unless
-    `ignore` names a field. Points that have the vector are not changed, so a second run finds
-    nothing to do. Qdrant has no transactions: if writing fails, the new vectors are removed again.
+def fill_qdrant(client: Any, collection: str, **options: Any) -> Filled:
+    """Fill the vectors that points of a Qdrant collection lack: `fill` of a `QdrantCollection`.
 
     Parameters
     ----------
-    client
-        A `qdrant_client.QdrantClient`.
-    collection
-        Name of the collection.
+    client, collection
+        As in `QdrantCollection`.
+    options
+        As in `vecfill.fill`; `vector` is the name of a vector of the collection.
 
     Examples
     --------
@@ -47,21 +51,34 @@ def fill_qdrant(client: Any, collection: str) -> Iterator[Store]:
     >>> fill_qdrant(client, "colours", vector="hue", method="paper").keys
     (3,)
     """
-    models = library("qdrant_client.models", extra="qdrant")
-    if not hasattr(client, "update_vectors"):
-        raise InputError(
-            f"an object of type {type(client).__name__} is not a QdrantClient. Pass one."
-        )
-    yield _Qdrant(client, models, collection)
+    return fill(QdrantCollection(client, collection), **options)
 
 
 @dataclass(frozen=True)
-class _Qdrant(Store):
+class QdrantCollection(Store):
+    """A collection with named vectors; the payload describes the points, and ids are the keys."""
+
     client: Any
-    models: Any
+    """A `qdrant_client.QdrantClient`."""
     collection: str
+    """The name of the collection."""
 
     key = _KEY
+
+    def __post_init__(self) -> None:
+        library("qdrant_client.models", extra="qdrant")
+        refuse_object(self.client, ["update_vectors"], "a QdrantClient. Pass one")
+
+    @property
+    def name(self) -> str:
+        """The name of the collection."""
+        return f"collection {self.collection!r}"
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Return what the client raises; the one in memory raises plain errors of Python."""
+        exceptions = library("qdrant_client.http.exceptions", extra="qdrant")
+        remote = library("grpc", extra="qdrant").RpcError
+        return (exceptions.ApiException, remote, ValueError, RuntimeError, KeyError, OSError)
 
     def read(self, columns: Columns) -> pa.Table:
         """Return all points; a field of the payload is a column."""
@@ -72,16 +89,21 @@ class _Qdrant(Store):
                 "one vector without a name, which every point has"
             )  # fmt: skip
             raise InputError(
-                f"{self.collection} has no vector {vector!r} that points may lack: it has "
+                f"{self.name} has no vector {vector!r} that points may lack: it has "
                 f"{have}. Name one of a collection with named vectors (vector=)."
+            )
+        if str(getattr(names[vector], "datatype", None)).lower().endswith("uint8"):
+            raise InputError(
+                f"{self.name}: the vector {vector!r} holds whole numbers up to 255, to which "
+                "imputed ones would be rounded. Name a vector of another datatype (vector=)."
             )
         points = list(self._points(vector))
         fields = dict.fromkeys(name for point in points for name in point.payload or {})
-        taken = {_KEY, vector} & {*fields}
-        if taken:
+        clashing = {_KEY, vector} & {*fields}
+        if clashing:
             raise InputError(
-                f"the payload has a field {taken.pop()!r}, which is the name of the id or of the "
-                "vector as well. Rename the field."
+                f"the payload has a field {clashing.pop()!r}, which is the name of the id or of "
+                "the vector as well. Rename the field."
             )
         cells: dict[str, Any] = {_KEY: _ids([point.id for point in points])}
         cells |= {
@@ -107,35 +129,121 @@ class _Qdrant(Store):
                 return
 
     def write(self, cells: NewCells, columns: Columns) -> None:
-        """Write all vectors; what was written before an error is removed again."""
-        vector, confidence = columns.vector, columns.confidence
+        """Write all vectors; without transactions, an error removes those that are still ours."""
         ids = [_id(key) for key in cells.keys.to_pylist()]
-        now = self.client.retrieve(self.collection, ids, with_payload=False, with_vectors=[vector])
-        lacking = [point for point in now if not (point.vector or {}).get(vector)]
-        refuse_changed(len(lacking), len(ids), self.collection)
+        confidences = {}
+        if columns.confidence is not None:
+            confidences = dict(zip(ids, cells.confidence_cells().to_pylist(), strict=True))
+        new = _NewPoints(dict(zip(ids, cells.vectors, strict=True)), confidences, columns)
+        missing = new.without_vector(self._retrieved(new))
+        refuse_changed(len(missing), len(ids), self.name)
         try:
-            self._update(ids, cells.vectors, vector)
-            if confidence is not None and cells.confidence is not None:
-                self._note(ids, cells.confidence, confidence)
+            for step in (self._update, self._note):
+                step(new)
+                ours = new.with_our_vector(self._retrieved(new))
+                refuse_changed(len(ours), len(ids), self.name)
         except BaseException:
-            self.client.delete_vectors(self.collection, vectors=[vector], points=ids)
-            if confidence is not None:
-                self.client.delete_payload(self.collection, keys=[confidence], points=ids)
+            try:
+                self._remove(new)
+            except self.errors() as error:
+                raise InputError(
+                    f"{self.name} failed while vectors were written and while they were removed "
+                    f"again: {first_line(error)} Some of {len(ids):,} may be there; run again "
+                    "for the others."
+                ) from error
             raise
 
-    def _update(self, ids: list[Any], vectors: np.ndarray, vector: str) -> None:
-        for first in range(0, len(ids), _BATCH):
-            part = zip(ids[first : first + _BATCH], vectors[first : first + _BATCH], strict=True)
-            points = [
-                self.models.PointVectors(id=key, vector={vector: row.tolist()}) for key, row in part
-            ]
-            self.client.update_vectors(self.collection, points=points)
+    def _retrieved(self, new: _NewPoints) -> list[Any]:
+        """Return the points to be written as they are now, without those that are gone."""
+        ids, confidence = [*new.vectors], new.columns.confidence
+        options: dict[str, Any] = {"with_vectors": [new.columns.vector]}
+        options["with_payload"] = False if confidence is None else [confidence]
+        return [
+            point
+            for first in range(0, len(ids), _BATCH)
+            for point in self.client.retrieve(
+                self.collection, ids[first : first + _BATCH], **options
+            )
+        ]
 
-    def _note(self, ids: list[Any], values: np.ndarray, field: str) -> None:
-        for key, value in zip(ids, values.tolist(), strict=True):
-            if value == value:  # noqa: PLR0124 - NaN: too few points are known to learn it
-                payload = {field: value}
-                self.client.set_payload(self.collection, payload=payload, points=[key])
+    def _update(self, new: _NewPoints) -> None:
+        models = library("qdrant_client.models", extra="qdrant")
+        name = new.columns.vector
+        points = [
+            models.PointVectors(id=key, vector={name: vector.tolist()})
+            for key, vector in new.vectors.items()
+        ]
+        has_vector = models.HasVectorCondition(has_vector=name)
+        # A server that knows this condition checks it in the step that writes.
+        lacks_vector = {"update_filter": models.Filter(must_not=[has_vector])}
+        options = lacks_vector if "update_filter" in models.UpdateVectors.model_fields else {}
+        for first in range(0, len(points), _BATCH):
+            batch = points[first : first + _BATCH]
+            self.client.update_vectors(self.collection, points=batch, **options)
+
+    def _note(self, new: _NewPoints) -> None:
+        models, name = library("qdrant_client.models", extra="qdrant"), new.columns.confidence
+        changes = [
+            models.SetPayloadOperation(
+                set_payload=models.SetPayload(payload={name: confidence}, points=[key])
+            )
+            for key, confidence in new.confidences.items()
+            if confidence is not None
+        ]
+        for first in range(0, len(changes), _BATCH):
+            self.client.batch_update_points(self.collection, changes[first : first + _BATCH])
+
+    def _remove(self, new: _NewPoints) -> None:
+        """Remove what was written before an error, and nothing of another client."""
+        points = self._retrieved(new)
+        ours = new.with_our_vector(points)
+        if ours:
+            self.client.delete_vectors(self.collection, vectors=[new.columns.vector], points=ours)
+        noted = new.with_our_confidence(points)
+        if noted:
+            names = [new.columns.confidence]
+            self.client.delete_payload(self.collection, keys=names, points=noted)
+
+
+@dataclass(frozen=True, eq=False)
+class _NewPoints:
+    """What is written to points, by id."""
+
+    vectors: dict[Any, np.ndarray]
+    confidences: dict[Any, float | None]
+    columns: Columns
+
+    def without_vector(self, points: list[Any]) -> list[Any]:
+        """Return the ids of points that lack the vector."""
+        return [point.id for point in points if self._vector(point) is None]
+
+    def with_our_vector(self, points: list[Any]) -> list[Any]:
+        """Return the ids of points with our vector, which Qdrant may have scaled and rounded."""
+        return [point.id for point in points if self._has_ours(point)]
+
+    def with_our_confidence(self, points: list[Any]) -> list[Any]:
+        """Return the ids of points with our confidence."""
+        name = self.columns.confidence
+        return [
+            point.id
+            for point in points
+            if name in (point.payload or {})
+            and point.payload[name] == self.confidences.get(point.id)
+        ]
+
+    def _vector(self, point: Any) -> list[float] | None:
+        return (point.vector or {}).get(self.columns.vector)
+
+    def _has_ours(self, point: Any) -> bool:
+        vector = self._vector(point)
+        return vector is not None and bool(
+            np.allclose(_unit(vector), _unit(self.vectors[point.id]), atol=_ROUNDING)
+        )
+
+
+def _unit(vector: Any) -> np.ndarray:
+    row = np.asarray(vector, np.float64)
+    return row / max(float(np.linalg.norm(row)), np.finfo(np.float64).tiny)
 
 
 def _ids(ids: list[Any]) -> pa.Array:

@@ -56,8 +56,8 @@ def to_spacy(nlp: Pipeline, result: Found) -> Pipeline:
         rows = all_rows(result)
         table.resize((len(rows), rows.n_dims))
     else:
-        taken = {word for word in all_rows(result).words if vocab.has_vector(word)}
-        rows = new_rows(result, taken, n_dims=table.shape[1], where="this vocabulary")
+        existing = {word for word in all_rows(result).words if vocab.has_vector(word)}
+        rows = new_rows(result, existing, n_dims=table.shape[1], where="this vocabulary")
         _make_room(table, len(rows))
     for word, vector in zip(rows.words, rows.vectors, strict=True):
         # A copy, because spaCy wants float32 that it may write to.

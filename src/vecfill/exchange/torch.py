@@ -108,8 +108,8 @@ def _in_order(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
     if not words:
         raise InputError("the vocabulary is empty. Pass the words in the order of the rows.")
     if len(set(words)) < len(words):
-        seen: set[str] = set()
-        doubled = [word for word in words if word in seen or seen.add(word)]
+        earlier: set[str] = set()
+        doubled = [word for word in words if word in earlier or earlier.add(word)]
         raise InputError(
             f"the vocabulary holds {listed(doubled)} more than once. Each word has one row."
         )

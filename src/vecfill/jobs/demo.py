@@ -73,8 +73,8 @@ def run_demo(
     )
     # Place and country only: with their size, far cities would explain each other for being large.
     options = {"matches": matches, "standardize": True, "ignore": ("population",)}
-    tried = "classic" if quick else "all"
-    evaluation = evaluate(table, base, folds=FOLDS, candidates=tried, **options)
+    compared = "classic" if quick else "all"
+    evaluation = evaluate(table, base, folds=FOLDS, candidates=compared, **options)
     say(_indented(str(evaluation)))
 
     result = impute(table, base, method=evaluation.decision, **options)
@@ -96,9 +96,10 @@ def run_demo(
     enriched = place / "glove-cities-enriched.bin"
     append_rows(place / VECTORS.name, enriched, _as_words(result, base), overwrite=overwrite)
     proof = verify(place / VECTORS.name, enriched)
-    same = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
+    state = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
     say(
-        f"6. File. {count(proof.n_known, 'known row')} {same}; {count(proof.n_added, 'row')} added."
+        f"6. File. {count(proof.n_known, 'known row')} {state}; "
+        f"{count(proof.n_added, 'row')} added."
     )
 
     page = place / "report.html"
@@ -130,11 +131,11 @@ def _copy_sample(place: Path, *, overwrite: bool, quick: bool) -> None:
 
 def _as_words(result: Result, base: Embedding) -> Embedding:
     """Return the imputed cities under words in GloVe's style: lower case, hyphens for spaces."""
-    taken, words = set(base.words), []
+    used_words, words = set(base.words), []
     for name in result.embedding.words:
         word = name.lower().replace(" ", "-")
-        words.append(word if word not in taken else name.replace(" ", "_"))
-        taken.add(words[-1])
+        words.append(word if word not in used_words else name.replace(" ", "_"))
+        used_words.add(words[-1])
     return Embedding(words, result.embedding.vectors)
 
 
@@ -175,9 +176,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", default="vecfill-demo")
     parser.add_argument("--overwrite", action="store_true", help="replace files of an earlier demo")
     parser.add_argument("--quick", action="store_true", help="fewer cities, fewer methods")
-    asked = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     try:
-        run_demo(asked.folder, overwrite=asked.overwrite, quick=asked.quick)
+        run_demo(parsed.folder, overwrite=parsed.overwrite, quick=parsed.quick)
     except VecfillError as error:
         parser.exit(1, f"vecfill demo: {error}\n")
     return 0

@@ -136,10 +136,10 @@ class _Enriching(Job):
 
     def imputed(self) -> Enrichment:
         """Impute what is unknown; once more if rows turn out to be suspicious."""
-        asked = kind_of(self.ask.replacement)
+        kind = kind_of(self.ask.replacement)
         result = self._imputed_from(self.inputs)
-        names = asked if isinstance(asked, tuple) else None
-        if asked == SUSPICIOUS:
+        names = kind if isinstance(kind, tuple) else None
+        if kind == SUSPICIOUS:
             names = (
                 () if result is None else tuple(suspicion.entity for suspicion in result.suspicious)
             )
@@ -148,8 +148,8 @@ class _Enriching(Job):
             if names:
                 result = self._imputed_from(self.inputs)
         inputs = self.inputs
-        with_rows = {} if asked is None else replaceable(inputs, names)
-        rows = written_rows(result, inputs, with_rows, asked)
+        with_rows = {} if kind is None else replaceable(inputs, names)
+        rows = written_rows(result, inputs, with_rows, kind)
         self.patches = patches_of(self.embedding, result, rows, inputs, self.ask)
         return self._enrichment(result, rows, self.patches)
 
@@ -182,24 +182,24 @@ class _Enriching(Job):
             },
         )
 
-    def record(self, done: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, enrichment: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return how the result was made: every option, every input, every count."""
         return {
             "options": self.ask.to_dict("reading", "method", "trust", "replacement"),
             "inputs": dict(inputs),
             "format": self.inputs.format,
-            **done.to_dict(),
+            **enrichment.to_dict(),
             "words": self.inputs.matches.words,
         }
 
-    def write(self, done: Enrichment, beside: dict[Path, bytes]) -> None:
+    def write(self, enrichment: Enrichment, beside: dict[Path, bytes]) -> None:
         """Write the enriched file, its manifest and its page."""
         size = Path(self.embedding).stat().st_size
         self.tell("Copying and appending", 0, size)
         append_rows(
             self.embedding,
             self.output,
-            self._rows_to_add(done),
+            self._rows_to_add(enrichment),
             format=self.ask.reading.format,
             member=self.ask.reading.member,
             overwrite=self.ask.output.overwrite,
@@ -209,11 +209,13 @@ class _Enriching(Job):
         )
         self.tell("Copying and appending", size, size)
 
-    def _rows_to_add(self, done: Enrichment) -> Embedding:
-        if done.result is None:
+    def _rows_to_add(self, enrichment: Enrichment) -> Embedding:
+        if enrichment.result is None:
             known = self.inputs.embedding
             return Embedding([], np.empty((0, known.n_dims), known.vectors.dtype))
-        return Embedding(done.added.values(), done.result.embedding[list(done.added)])
+        return Embedding(
+            enrichment.added.values(), enrichment.result.embedding[list(enrichment.added)]
+        )
 
 
 def _notes_on_names(rows: WrittenRows) -> list[str]:

@@ -102,32 +102,34 @@ class Job(ABC):
 
     def run(self) -> Enrichment:
         """Do the whole job; what it writes appears together, or nothing of it."""
-        asked = self.ask.output
+        requested = self.ask.output
         run.check_evaluated(self.ask)
         self.check()
         with together():
             with ExitStack() as stack:
                 self.read()
-                if asked.report is None:
+                if requested.report is None:
                     forget(self.table)
                 hashed = {
                     role: stack.enter_context(Fingerprint(path, sha256))
                     for role, (path, sha256) in self.to_hash().items()
                 }
-                done = self.imputed()
-                if asked.evaluate and done.result is not None:
+                enrichment = self.imputed()
+                if requested.evaluate and enrichment.result is not None:
                     compared = run.evaluate_result(
-                        done.result, self.ask.method, self.n_jobs, self.tell
+                        enrichment.result, self.ask.method, self.n_jobs, self.tell
                     )
-                    done = replace(done, evaluation=compared)
+                    enrichment = replace(enrichment, evaluation=compared)
                 inputs = {role: fingerprint.result() for role, fingerprint in hashed.items()}
-            about = {**provenance(__version__), **self.record(done, inputs)}
-            self.write(done, self._beside(done, about))
+            about = {**provenance(__version__), **self.record(enrichment, inputs)}
+            self.write(enrichment, self._beside(enrichment, about))
             forget(self.table)
-            if asked.save is not None and done.result is not None:
+            if requested.save is not None and enrichment.result is not None:
                 self.tell("Saving the model", 0, 0)
-                save_model(done.result, asked.save, self.base, overwrite=asked.overwrite)
-        return replace(done, manifest=about if asked.manifest else {})
+                save_model(
+                    enrichment.result, requested.save, self.base, overwrite=requested.overwrite
+                )
+        return replace(enrichment, manifest=about if requested.manifest else {})
 
     @property
     def base(self) -> PathOrName | None:
@@ -155,18 +157,18 @@ class Job(ABC):
         """Return what was imputed, and what is to be written."""
 
     @abstractmethod
-    def record(self, done: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, enrichment: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return how the result was made: every option, every input, every count."""
 
     @abstractmethod
-    def write(self, done: Enrichment, beside: dict[Path, bytes]) -> None:
+    def write(self, enrichment: Enrichment, beside: dict[Path, bytes]) -> None:
         """Write the vectors, and what stands beside them."""
 
     def check_targets(self) -> None:
         """Refuse before the work what the writers would refuse after it."""
-        asked = self.ask.output
-        places = (self.output, self._manifest_path(), asked.report, asked.save)
-        check_targets(places, self.files.values(), overwrite=asked.overwrite)
+        requested = self.ask.output
+        places = (self.output, self._manifest_path(), requested.report, requested.save)
+        check_targets(places, self.files.values(), overwrite=requested.overwrite)
 
     def _manifest_path(self) -> Path | None:
         return manifest_path(self.output) if self.ask.output.manifest else None
@@ -186,21 +188,21 @@ class Job(ABC):
             "No page was written, because there is no imputation to report on.",
         ]
 
-    def _beside(self, done: Enrichment, about: dict[str, Any]) -> dict[Path, bytes]:
+    def _beside(self, enrichment: Enrichment, about: dict[str, Any]) -> dict[Path, bytes]:
         """Return what is written with the vectors: the manifest and the page, if asked for."""
         beside: dict[Path, bytes] = {}
         manifest, report = self._manifest_path(), self.ask.output.report
         if manifest is not None:
             beside[manifest] = as_json(about).encode("ascii") + b"\n"
-        if done.result is not None and report is not None:
+        if enrichment.result is not None and report is not None:
             self.tell("Writing the report", 0, 0)
             # Without a manifest there need be no lasting result: it may go to standard output.
-            shown = about if manifest else {**about, "output": Path(self.output).name}
+            page = about if manifest else {**about, "output": Path(self.output).name}
             beside[Path(report)] = pages.report_bytes(
-                done.result,
-                evaluation=done.evaluation,
+                enrichment.result,
+                evaluation=enrichment.evaluation,
                 columns=columns_to_show(self.table, self.ask.reading),
-                manifest=shown,
+                manifest=page,
             )
         return beside
 

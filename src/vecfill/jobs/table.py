@@ -122,30 +122,30 @@ class _Filling(Job):
             notes=tuple(dict.fromkeys([*notes, *self.notes_on_nothing(result)])),
         )
 
-    def record(self, done: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, enrichment: Enrichment, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return how the result was made: every option, every input, every count."""
         options = self.reading.to_dict() | self.ask.to_dict("method", "trust")
         return {
             "options": {**options, "confidence": self.ask.output.confidence},
             "inputs": dict(inputs),
             "format": table_format(self.path),
-            **done.to_dict(),
+            **enrichment.to_dict(),
         }
 
-    def write(self, done: Enrichment, beside: dict[Path, bytes]) -> None:
+    def write(self, enrichment: Enrichment, beside: dict[Path, bytes]) -> None:
         """Write the filled table, its manifest and its page."""
         self.tell("Writing the table", 0, 0)
-        data = self._content(done)
+        data = self._content(enrichment)
         places, overwrite = [self.output, *beside], self.ask.output.overwrite
-        with atomic_outputs(places, overwrite=overwrite) as (file, *others):
+        with atomic_outputs(places, overwrite=overwrite) as (file, *beside_files):
             file.write(data)
-            for other, content in zip(others, beside.values(), strict=True):
-                other.write(content)
+            for file_beside, content in zip(beside_files, beside.values(), strict=True):
+                file_beside.write(content)
 
-    def _content(self, done: Enrichment) -> bytes:
-        if done.result is None or not done.added:
+    def _content(self, enrichment: Enrichment) -> bytes:
+        if enrichment.result is None or not enrichment.added:
             return self.path.read_bytes()
-        filling = done.result.filling(self.ask.output.confidence)
+        filling = enrichment.result.filling(self.ask.output.confidence)
         if table_format(self.path) == "text":
             return self._text(filling)
         return rewritten_columns(self.path, lambda old: filled_arrow(old, filling))

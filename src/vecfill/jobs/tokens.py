@@ -69,16 +69,16 @@ def extend_model(
     n_jobs, progress
         As in `vecfill.impute`.
     """
-    asked = ask.output
-    asked.refuse_unused(("report", "evaluate"), asked.asked(), "a new folder is written")
+    requested = ask.output
+    requested.refuse_unused(("report", "evaluate"), requested.asked(), "a new folder is written")
     check_evaluated(ask)
     check_new_folder(output)
-    for place in (output, asked.report):
+    for place in (output, requested.report):
         if place is not None and Path(realpath(place)).is_relative_to(realpath(folder)):
             raise InputError(
                 f"{place} lies in {folder}, which is never written to. Choose another place."
             )
-    check_targets([asked.report], _files(terms, source), overwrite=False)
+    check_targets([requested.report], _files(terms, source), overwrite=False)
     tell = progress or quiet
     with together():
         options: dict[str, Any] = {"head": head, "tensor": tensor}
@@ -86,13 +86,13 @@ def extend_model(
             folder, terms, source, **options, n_jobs=n_jobs, progress=progress, ask=ask
         )
         result, compared = imputation.result, None
-        if asked.evaluate:
+        if requested.evaluate:
             compared = evaluate_result(result, ask.method, n_jobs, tell)
         tell("Writing", 0, 0)
         # The page waits under a temporary name: a full disk stops us before the folder is there.
-        if asked.report is not None:
+        if requested.report is not None:
             title = f"New tokens of {Path(folder).name}"
-            write_report(result, asked.report, evaluation=compared, title=title)
+            write_report(result, requested.report, evaluation=compared, title=title)
         added = add_tokens(folder, imputation, output, **options)
     return NewTokens(imputation, added, compared)
 

@@ -47,8 +47,8 @@ def named_entities(reading: Reading, replacement: Replacement) -> tuple[str, ...
     Traceback (most recent call last):
     vecfill.errors.OptionError: replace='excluded' needs exclude=, min_count= or from_rank=, ...
     """
-    asked, blend = kind_of(replacement), replacement.blend
-    if blend is not None and asked is None:
+    kind, blend = kind_of(replacement), replacement.blend
+    if blend is not None and kind is None:
         raise OptionError(f"blend={blend:g} needs replace=, which says what rows to replace.")
     if blend is not None and reading.counts is None:
         raise OptionError(
@@ -57,30 +57,28 @@ def named_entities(reading: Reading, replacement: Replacement) -> tuple[str, ...
         )
     if blend == 0:
         raise OptionError("blend=0 would keep every old vector. Use a number above 0.")
-    if asked == EXCLUDED and not {"exclude", "min_count", "from_rank"}.intersection(
-        reading.asked()
-    ):
+    if kind == EXCLUDED and not {"exclude", "min_count", "from_rank"}.intersection(reading.asked()):
         raise OptionError(
             "replace='excluded' needs exclude=, min_count= or from_rank=, which say what entities "
             "to treat as unknown."
         )
-    return asked if isinstance(asked, tuple) else ()
+    return kind if isinstance(kind, tuple) else ()
 
 
 def kind_of(replacement: Replacement) -> str | tuple[str, ...] | None:
     """Return `EXCLUDED`, `SUSPICIOUS`, the names of entities, or None if nothing is replaced."""
-    asked = replacement.replace
-    if asked is None or asked is False:
+    requested = replacement.replace
+    if requested is None or requested is False:
         return None
-    if asked is True or asked in (EXCLUDED, SUSPICIOUS):
-        return EXCLUDED if asked is True else asked
-    if isinstance(asked, str | os.PathLike):
-        return _names_in(asked)
-    if isinstance(asked, tuple):
-        return tuple(dict.fromkeys(str(name).strip() for name in asked))
+    if requested is True or requested in (EXCLUDED, SUSPICIOUS):
+        return EXCLUDED if requested is True else requested
+    if isinstance(requested, str | os.PathLike):
+        return _names_in(requested)
+    if isinstance(requested, tuple):
+        return tuple(dict.fromkeys(str(name).strip() for name in requested))
     raise OptionError(
-        f"replace={asked!r} is not understood. Use True, 'suspicious', a file of names or a list "
-        "of names."
+        f"replace={requested!r} is not understood. Use True, 'suspicious', a file of names or a "
+        "list of names."
     )
 
 
@@ -113,10 +111,10 @@ def written_rows(
     result: Result | None,
     inputs: Inputs,
     replaceable: Mapping[str, str],
-    asked: str | tuple[str, ...] | None = None,
+    kind: str | tuple[str, ...] | None = None,
 ) -> WrittenRows:
     """Return what becomes of each imputed entity; refuse two that claim one row."""
-    notes = _notes(result, inputs, replaceable, asked)
+    notes = _notes(result, inputs, replaceable, kind)
     if result is None:
         return WrittenRows(notes=notes)
     added: dict[str, str] = {}
@@ -143,17 +141,17 @@ def _notes(
     result: Result | None,
     inputs: Inputs,
     replaceable: Mapping[str, str],
-    asked: str | tuple[str, ...] | None,
+    kind: str | tuple[str, ...] | None,
 ) -> tuple[str, ...]:
     """Tell about rows that were to be replaced, but are not."""
     notes: list[str] = []
     entities = {match.entity for match in inputs.matches.matches}
-    if isinstance(asked, tuple) and (strangers := [name for name in asked if name not in entities]):
-        who = count(len(strangers), "name to replace is", "names to replace are")
-        notes.append(f"{who} not in the table: {listed(strangers)}.")
-    if asked == SUSPICIOUS and result is None:
+    if isinstance(kind, tuple) and (strangers := [name for name in kind if name not in entities]):
+        strangers_text = count(len(strangers), "name to replace is", "names to replace are")
+        notes.append(f"{strangers_text} not in the table: {listed(strangers)}.")
+    if kind == SUSPICIOUS and result is None:
         notes.append("No entity is unknown, so no known one was checked for being suspicious.")
-    elif asked is not None and not replaceable:
+    elif kind is not None and not replaceable:
         notes.append("No row was replaced, because none of these entities has one.")
     if result is not None and (
         unchanged := [name for name in result.abstained if name in replaceable]

@@ -110,7 +110,7 @@ def add_tokens(
         tables[bias.name] = "mean of whole words"
         grown[bias.name] = _grown(bias, _mean_rows(model, bias, len(new)), new, model)
     stale = write_model(model, out, entries, grown)
-    ids = {each["content"]: each["id"] for each in entries}
+    ids = {entry["content"]: entry["id"] for entry in entries}
     return AddedTokens(Path(out), ids, tables, stale, _notes(model, stale), head_result)
 
 
@@ -144,19 +144,19 @@ def _head_rows(
             )
         return {}, None
     if isinstance(head, str) and head == "mean":
-        means = {each.name: _mean_rows(model, each, len(new)) for each in tables}
+        means = {table.name: _mean_rows(model, table, len(new)) for table in tables}
         return {name: (rows, "mean of whole words") for name, rows in means.items()}, None
     if len(tables) > 1:
+        names = ", ".join(table.name for table in tables)
         raise InputError(
-            f"{model.path} has {len(tables)} output tables ({', '.join(e.name for e in tables)}). "
-            "Use head='mean'."
+            f"{model.path} has {len(tables)} output tables ({names}). Use head='mean'."
         )
     name = tables[0].name
     if not is_default:
         if isinstance(head, str):
             raise InputError(f"head={head!r} is neither 'auto' nor 'mean', nor vectors.")
-        given = head.embedding if isinstance(head, Result) else as_embedding(head)
-        return {name: (_all_rows(given, new, name), "as given")}, None
+        head_rows = head.embedding if isinstance(head, Result) else as_embedding(head)
+        return {name: (_all_rows(head_rows, new, name), "as given")}, None
     if not isinstance(vectors, Result):
         raise InputError(
             f"The output table {name!r} is not tied to the input table, so new tokens need rows of "
@@ -167,20 +167,24 @@ def _head_rows(
     return {name: (_all_rows(result.embedding, new, name), "imputed in its own space")}, result
 
 
-def _all_rows(given: Embedding, new: Embedding, name: str) -> FloatArray:
-    missing = [word for word in new.words if word not in given]
+def _all_rows(head_rows: Embedding, new: Embedding, name: str) -> FloatArray:
+    missing = [word for word in new.words if word not in head_rows]
     if missing:
         raise InputError(
             f"{count(len(missing), 'new term has', 'new terms have')} no row for {name!r}, such as "
             f"{missing[0]!r}. Pass one for each term."
         )
-    return given[list(new.words)]
+    return head_rows[list(new.words)]
 
 
 def _mean_rows(model: ModelFolder, table: StoredTensor, n_new: int) -> FloatArray:
     words = model.tokenizer.whole_words
     places = np.fromiter(words.values(), np.int64, len(words)) if words else np.arange(table.n_rows)
-    mean = table.rows(places).astype(np.float64).mean(axis=0)
+    rows = table.rows(places).astype(np.float64)
+    is_finite = np.isfinite(rows).all(axis=1)
+    if not is_finite.any():
+        raise InputError(f"{table.file}: {table.name!r} has no finite row. Fetch it again.")
+    mean = rows[is_finite].mean(axis=0)
     return np.repeat(mean[None], n_new, axis=0)
 
 

@@ -14,7 +14,7 @@ from vecfill import checks
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
-from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, word_pieces
+from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, as_terms, word_pieces
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.entities import listed
 from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
@@ -116,10 +116,10 @@ def impute_tokens(
     tell("Reading sources", 0, 0)
     domains: dict[str, Domain] = {}
     reasons: dict[str, str] = {}
-    for name, each in sources.items():
-        domains[name], lacking = _domain(model, each, usable, reading, tensor)
+    for name, description in sources.items():
+        domains[name], lacking = _domain(model, description, usable, reading, tensor)
         reasons |= lacking
-    entities = {name: set(each.entities) for name, each in domains.items()}
+    entities = {name: set(description.entities) for name, description in domains.items()}
     covered = set().union(*entities.values())
     skipped |= {term: reasons.get(term, _NOT_COVERED) for term in usable if term not in covered}
     if covered.isdisjoint(usable):
@@ -130,8 +130,10 @@ def impute_tokens(
     result = impute(described, model.embedding(model.tables.inputs[0]), **how_to_run, ask=ask)
     # Confidence is judged by the input table; a term that is added needs a row in the head too.
     ask = replace(ask, trust=replace(ask.trust, min_confidence=None, min_bound=None))
-    wanted = model.tables.heads[:1] if head == "auto" else ()
-    heads = [impute(described, model.embedding(table), **how_to_run, ask=ask) for table in wanted]
+    head_tables = model.tables.heads[:1] if head == "auto" else ()
+    heads = [
+        impute(described, model.embedding(table), **how_to_run, ask=ask) for table in head_tables
+    ]
     skipped |= {term: _why_left_out(term, result, entities) for term in result.abstained}
     result, without = _with_rows_in(result, heads)
     skipped |= dict.fromkeys(without, "is described by no source that helps the output table")
@@ -140,7 +142,7 @@ def impute_tokens(
 
 def _why_left_out(term: str, result: Result, entities: Mapping[str, set[str]]) -> str:
     """Return why a term that a source describes was given no row."""
-    helpful = [each.name for each in result.sources if each.is_kept]
+    helpful = [report.name for report in result.sources if report.is_kept]
     # What is not in `entities` was added by `impute`, such as names, and describes all terms.
     if helpful and all(name in entities and term not in entities[name] for name in helpful):
         return "is described only by sources that were dropped"
@@ -150,7 +152,7 @@ def _why_left_out(term: str, result: Result, entities: Mapping[str, set[str]]) -
 def _with_rows_in(result: Result, heads: Sequence[Result]) -> tuple[Result, list[str]]:
     """Return a result without terms that an output table has no row for, and those terms."""
     without = [
-        term for term in result.embedding.words if any(term not in each.embedding for each in heads)
+        term for term in result.embedding.words if any(term not in head.embedding for head in heads)
     ]
     if not without:
         return result, without
@@ -178,14 +180,14 @@ def read_terms(terms: Iterable[str] | str | os.PathLike[str]) -> list[str]:
     if isinstance(terms, str | os.PathLike):
         path = Path(terms)
         if path.suffix.lower() in (".txt", ""):
-            found = read_names(path)
+            words = read_names(path)
         else:
             frame = frame_of(path)
             assert frame is not None
-            found, _ = keyed(frame, None)
+            words, _ = keyed(frame, None)
     else:
-        found = list(terms)
-    clean = dict.fromkeys(" ".join(term.split()) for term in found)
+        words = list(terms)
+    clean = dict.fromkeys(" ".join(term.split()) for term in as_terms(words))
     return [term for term in clean if term]
 
 
@@ -195,16 +197,16 @@ def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, 
         raise InputError("There are no terms. Pass at least one.")
     usable: list[str] = []
     skipped: dict[str, str] = {}
-    seen: dict[str, str] = {}
+    term_of: dict[str, str] = {}
     for term in terms:
         problem = model.tokenizer.problem_with(term)
         token = model.tokenizer.token_of(term)
-        if problem is None and token in seen:
-            problem = f"is the same to the tokenizer as {seen[token]!r}"
+        if problem is None and token in term_of:
+            problem = f"is the same to the tokenizer as {term_of[token]!r}"
         if problem is None and not term.isprintable():
             problem = "has characters that cannot be shown"
         if problem is None:
-            seen[token] = term
+            term_of[token] = term
             usable.append(term)
         else:
             skipped[term] = problem
@@ -216,9 +218,9 @@ def _usable(model: ModelFolder, terms: list[str]) -> tuple[list[str], dict[str, 
 def _about_nothing(skipped: Mapping[str, str]) -> str:
     reasons = [f"{term!r} {why}" for term, why in skipped.items()]
     more = len(reasons) - N_NAMED
-    rest = f"; and {more:,} more" if more > 0 else ""
+    others_text = f"; and {more:,} more" if more > 0 else ""
     return (
-        f"No term can be given a token: {'; '.join(reasons[:N_NAMED])}{rest}. "
+        f"No term can be given a token: {'; '.join(reasons[:N_NAMED])}{others_text}. "
         "Check the spelling of terms and of the source's names, or use the source 'pieces'."
     )
 
@@ -229,7 +231,7 @@ def _named(source: Any) -> dict[str, Any]:
         return {"source": source}
     if isinstance(source, Mapping):
         return dict(source)
-    return {f"source {number}": each for number, each in enumerate(source, start=1)}
+    return {f"source {number}": part for number, part in enumerate(source, start=1)}
 
 
 def _is_file_of_vectors(source: Any, reading: Reading) -> bool:
@@ -239,22 +241,22 @@ def _is_file_of_vectors(source: Any, reading: Reading) -> bool:
 
 def _refuse_unused(reading: Reading, sources: Iterable[Any]) -> None:
     """Refuse options that no source has a use for."""
-    used: set[str] = set()
+    usable: set[str] = set()
     why: list[str] = []
-    for each in sources:
-        if isinstance(each, str) and each == PIECES:
+    for source in sources:
+        if isinstance(source, str) and source == PIECES:
             why.append("word pieces are not read from a file")
-        elif _is_file_of_vectors(each, reading):
-            used.update(OF_VECTORS)
-            why.append(f"{each} is a file of word vectors")
+        elif _is_file_of_vectors(source, reading):
+            usable.update(OF_VECTORS)
+            why.append(f"{source} is a file of word vectors")
         else:
-            used.update(OF_TABLES)
-            what = each if isinstance(each, str | os.PathLike) else "the source"
-            why.append(f"{what} is not a file of word vectors")
-    among = {each.name for each in fields(Reading)}
+            usable.update(OF_TABLES)
+            label = source if isinstance(source, str | os.PathLike) else "the source"
+            why.append(f"{label} is not a file of word vectors")
+    among = {source.name for source in fields(Reading)}
     of_words = among.difference(OF_TABLES, OF_VECTORS)
     reading.refuse_unused((), of_words, "tokens have no use for it")
-    reading.refuse_unused(used, among, " and ".join(why))
+    reading.refuse_unused(usable, among, " and ".join(why))
 
 
 def _domain(
@@ -275,14 +277,14 @@ def _domain(
         batches = iter_words(source, format=reading.format, member=reading.member)
         words = [word for batch in batches for word in batch]
     places = _places(model, terms, words, reading)
-    taken = {*places, *words}
-    several = [term for term in terms if term not in taken and has_several_words([term])[0]]
+    named = {*places, *words}
+    several = [term for term in terms if term not in named and has_several_words([term])[0]]
     rows = rows_of_parts(several, words)
     if isinstance(source, Embedding):
         vectors = source
     else:
-        wanted = dict.fromkeys([*places.values(), *(words[row] for row in rows.values())])
-        vectors = read_embedding(source, words=wanted, format=reading.format, member=reading.member)
+        needed = dict.fromkeys([*places.values(), *(words[row] for row in rows.values())])
+        vectors = read_embedding(source, words=needed, format=reading.format, member=reading.member)
     means = _means_of_parts(several, rows, vectors[[words[row] for row in rows.values()]])
     vectors = _extended(vectors, means)
     if isinstance(source, Embedding):
@@ -292,10 +294,10 @@ def _domain(
     if means:
         domain = replace(domain, notes=(*domain.notes, _about_means(list(means))))
     # In the order of the terms, in which they get their ids.
-    asked = {term: places.get(term, term) for term in terms if term in places or term in means}
-    words_of_model = {word: name for word, name in places.items() if word not in asked}
+    name_of = {term: places.get(term, term) for term in terms if term in places or term in means}
+    words_of_model = {word: name for word, name in places.items() if word not in name_of}
     lacking = {term: _why_no_mean(term, rows) for term in several if term not in means}
-    return _renamed(domain, words_of_model | asked), lacking
+    return _renamed(domain, words_of_model | name_of), lacking
 
 
 def _means_of_parts(
@@ -325,8 +327,8 @@ def _about_means(terms: Sequence[str]) -> str:
 def _why_no_mean(term: str, rows: Mapping[str, int]) -> str:
     """Return why a term of several words has no description by its parts."""
     lacking = [part for part in folded([term])[0].split("_") if part not in rows]
-    what = f"nor has its part {listed(lacking)} a vector" if lacking else "nor by its parts"
-    return f"{_NOT_COVERED}, {what}"
+    reason = f"nor has its part {listed(lacking)} a vector" if lacking else "nor by its parts"
+    return f"{_NOT_COVERED}, {reason}"
 
 
 def _places(
@@ -339,24 +341,24 @@ def _places(
         if len(word) >= FEWEST_LETTERS and any(char.isalpha() for char in word)
     ]
     # Words are common and short: a loose match would take "us" for the name "U.S.".
-    found = match_names(whole, names, level="case").words
+    name_of_word = match_names(whole, names, level="case").words
     level = reading.match
-    asked = match_names(terms, names, level=level, aliases=reading.aliases).words
-    return {**found, **asked}
+    name_of_term = match_names(terms, names, level=level, aliases=reading.aliases).words
+    return {**name_of_word, **name_of_term}
 
 
-def _renamed(domain: Domain, found: Mapping[str, str]) -> Domain:
+def _renamed(domain: Domain, name_of: Mapping[str, str]) -> Domain:
     """Return the rows of a domain that were found, under the names of terms and words."""
     rows = {entity: row for row, entity in enumerate(domain.entities)}
-    places = np.array([rows[name] for name in found.values()], np.int64)
+    places = np.array([rows[name] for name in name_of.values()], np.int64)
     vectors = domain.vectors[places]
     if domain.kind == "distances":
         vectors = vectors[:, places]
-    columns = tuple(found) if domain.kind == "distances" else domain.columns
+    columns = tuple(name_of) if domain.kind == "distances" else domain.columns
     parts = None if domain.components is None else domain.components[places]
     return replace(
         domain,
-        entities=tuple(found),
+        entities=tuple(name_of),
         vectors=vectors,
         columns=columns,
         components=parts,

@@ -59,14 +59,14 @@ class StoredTensor:
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[bytes]:
         """Return the bytes of the tensor, or those in a range, in pieces."""
-        left = (self.n_bytes if last is None else last) - first
+        n_left = (self.n_bytes if last is None else last) - first
         with self.file.open("rb") as file:
             file.seek(self.first + first)
-            while left > 0:
-                data = file.read(min(left, _BLOCK))
+            while n_left > 0:
+                data = file.read(min(n_left, _BLOCK))
                 if not data:
                     raise FormatError(f"{self.file}: the tensor {self.name!r} is cut short.")
-                left -= len(data)
+                n_left -= len(data)
                 yield data
 
     def rows(self, places: Sequence[int] | np.ndarray) -> FloatArray:
@@ -77,12 +77,12 @@ class StoredTensor:
         raw = np.memmap(self.file, code, "r", self.first, shape)
         return from_stored(np.asarray(raw[np.asarray(places, np.int64)]), self.dtype)
 
-    def equals(self, other: StoredTensor) -> bool:
+    def equals(self, stored: StoredTensor) -> bool:
         """Tell whether two tensors have the same type, shape and bytes."""
-        if (self.dtype, self.shape) != (other.dtype, other.shape):
+        if (self.dtype, self.shape) != (stored.dtype, stored.shape):
             return False
-        pairs = zip(self.blocks(), other.blocks(), strict=True)
-        return all(one == another for one, another in pairs)
+        pairs = zip(self.blocks(), stored.blocks(), strict=True)
+        return all(block == other_block for block, other_block in pairs)
 
 
 def from_stored(raw: np.ndarray[Any, Any], dtype: str) -> FloatArray:
@@ -98,7 +98,7 @@ def from_stored(raw: np.ndarray[Any, Any], dtype: str) -> FloatArray:
     return raw.astype(raw.dtype.newbyteorder("="), copy=False)
 
 
-def to_stored(numbers: FloatArray, dtype: str, what: str) -> bytes:
+def to_stored(numbers: FloatArray, dtype: str, label: str) -> bytes:
     """Return numbers as a file holds them, rounded to the nearest; refuse those out of range.
 
     Examples
@@ -113,14 +113,14 @@ def to_stored(numbers: FloatArray, dtype: str, what: str) -> bytes:
         with np.errstate(over="ignore"):
             bits = np.ascontiguousarray(numbers, np.float32).view(np.uint32)
         # Half of the last bit kept, so that ties go to the even neighbour, as in torch.
-        kept = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
-        stored: np.ndarray[Any, Any] = kept
+        rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
+        stored: np.ndarray[Any, Any] = rounded
     else:
         with np.errstate(over="ignore"):
             stored = np.ascontiguousarray(numbers, _CODES[dtype])
     if not (np.isfinite(numbers).all() and np.isfinite(from_stored(stored, dtype)).all()):
         raise InputError(
-            f"{what} is not finite as {dtype}, the type of the model's tensor. Impute it again, "
+            f"{label} is not finite as {dtype}, the type of the model's tensor. Impute it again, "
             "or pass a vector of ordinary size."
         )
     return stored.tobytes()
@@ -142,9 +142,9 @@ class Weights:
 
     def _add(self, file: Path) -> None:
         with Source(file) as source:
-            found = TensorFile(source)
-        self.metadata[file.name] = found.metadata
-        for name, place in found.places.items():
+            stored_file = TensorFile(source)
+        self.metadata[file.name] = stored_file.metadata
+        for name, place in stored_file.places.items():
             if name in self.tensors:
                 raise FormatError(
                     f"{file} and {self.tensors[name].file} both have the tensor {name!r}, so one "
@@ -161,11 +161,11 @@ class Weights:
     def _check_index(self) -> None:
         if self.index is None:
             return
-        told = self.index["weight_map"]
+        file_of = self.index["weight_map"]
         wrong = [
             name
-            for name in {*told, *self.tensors}
-            if name not in self.tensors or self.tensors[name].file.name != told.get(name)
+            for name in {*file_of, *self.tensors}
+            if name not in self.tensors or self.tensors[name].file.name != file_of.get(name)
         ]
         if wrong:
             raise FormatError(
@@ -176,7 +176,7 @@ class Weights:
     @cached_property
     def n_bytes(self) -> int:
         """The bytes of all tensors together, which an index calls its total size."""
-        return sum(each.n_bytes for each in self.tensors.values())
+        return sum(tensor.n_bytes for tensor in self.tensors.values())
 
 
 def _read_index(path: Path) -> dict[str, Any] | None:
@@ -203,11 +203,11 @@ def read_json(path: Path, kind: type) -> Any:
     {'vocab_size': 5}
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the spelling and the folder.") from None
     except (OSError, UnicodeError, ValueError, RecursionError) as error:
         raise FormatError(f"{path}: cannot be read as JSON: {error}. Fetch it again.") from error
-    if not isinstance(found, kind):
+    if not isinstance(content, kind):
         raise FormatError(f"{path} holds no JSON {kind.__name__}. Fetch it again.")
-    return found
+    return content

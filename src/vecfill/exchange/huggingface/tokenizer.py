@@ -1,18 +1,105 @@
-"""`tokenizer.json`: which tokens are whole words, which ids are free, and the file with more."""
+"""`tokenizer.json`: which tokens are whole words, which ids are free, and the file with more.
+
+What a normalizer does to a term matters only as far as it changes letters: it tells whether a term
+is a token already. The library `tokenizers` does the real work whenever text is split.
+"""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from vecfill.embedding import printable
 from vecfill.errors import FormatError, InputError
-from vecfill.exchange.huggingface.normalizing import changes_spaces, normalized
+from vecfill.exchange.extras import library
 from vecfill.exchange.huggingface.tensors import read_json
+
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def normalized(text: str, rule: Mapping[str, Any] | None) -> str:
+    """Return a term as a normalizer of `tokenizer.json` leaves it.
+
+    Examples
+    --------
+    >>> normalized("Café", {"type": "BertNormalizer", "lowercase": True, "strip_accents": None})
+    'cafe'
+    >>> normalized("Café", None)
+    'Café'
+    """
+    if rule is None:
+        return text
+    kind = rule.get("type", "")
+    if kind == "Sequence":
+        for part in rule.get("normalizers", ()):
+            text = normalized(text, part)
+        return text
+    if kind in _FORMS:
+        return unicodedata.normalize(kind, text)
+    return _RULES.get(kind, _unchanged)(text, rule)
+
+
+def changes_spaces(rule: Mapping[str, Any] | None) -> bool:
+    """Tell whether a normalizer puts a mark where a word begins.
+
+    Then a term is no longer a string of its own in the normalized text.
+
+    Examples
+    --------
+    >>> changes_spaces({"type": "Prepend", "prepend": "▁"}), changes_spaces({"type": "Lowercase"})
+    (True, False)
+    """
+    if rule is None:
+        return False
+    if rule.get("type") == "Sequence":
+        return any(changes_spaces(part) for part in rule.get("normalizers", ()))
+    return rule.get("type") == "Prepend" or "\u2581" in str(rule.get("content", ""))
+
+
+def _bert(text: str, rule: Mapping[str, Any]) -> str:
+    if rule.get("clean_text", True):
+        text = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs")
+        )
+    is_lower = bool(rule.get("lowercase", True))
+    strip = rule.get("strip_accents")
+    if is_lower if strip is None else strip:
+        text = _without_accents(text, rule)
+    return text.lower() if is_lower else text
+
+
+def _without_accents(text: str, _rule: Mapping[str, Any]) -> str:
+    split = unicodedata.normalize("NFD", text)
+    return "".join(char for char in split if unicodedata.category(char) != "Mn")
+
+
+def _replaced(text: str, rule: Mapping[str, Any]) -> str:
+    pattern = rule.get("pattern", {})
+    is_letters = bool(pattern.get("String")) and "\u2581" not in rule.get("content", "")
+    return text.replace(pattern["String"], rule["content"]) if is_letters else text
+
+
+def _unchanged(text: str, _rule: Mapping[str, Any]) -> str:
+    return text
+
+
+_RULES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
+    "BertNormalizer": _bert,
+    "Lowercase": lambda text, _rule: text.lower(),
+    "StripAccents": _without_accents,
+    "Strip": lambda text, _rule: text.strip(),
+    # SentencePiece's table of characters; compatibility forms are what it does to words.
+    "Precompiled": lambda text, _rule: unicodedata.normalize("NFKC", text),
+    "Replace": _replaced,
+}
+
 
 Style = Literal["prefix", "bytes", "metaspace", "words"]
 _SPACE = "\u2581"
@@ -41,7 +128,7 @@ class TokenizerFile:
             self.kind = str(model["type"])
             self.vocabulary = _vocabulary(model)
             self.added: list[dict[str, Any]] = list(self.spec.get("added_tokens") or [])
-            self._added_ids = {str(each["content"]): int(each["id"]) for each in self.added}
+            self._added_ids = {str(token["content"]): _id(token["id"]) for token in self.added}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(
                 f"{path} is not what a tokenizer should be ({error!r}). Fetch it again."
@@ -76,20 +163,22 @@ class TokenizerFile:
         """The id of the next token that is added, by the rule of the library `tokenizers`."""
         n_model = len(self.vocabulary)
         highest = max(self._added_ids.values(), default=-1)
-        given = highest + 1 if highest >= n_model else n_model
+        next_by_rule = highest + 1 if highest >= n_model else n_model
         expected = max(self.ids.values(), default=-1) + 1
-        if given != expected:
+        if next_by_rule != expected:
             raise InputError(
                 f"{self.path}: its ids have gaps: there are {n_model} tokens in the model and ids "
-                f"up to {expected - 1}, so a new token would get id {given}. Number the ids "
+                f"up to {expected - 1}, so a new token would get id {next_by_rule}. Number the ids "
                 "without gaps first."
             )
-        return given
+        return next_by_rule
 
     @cached_property
     def whole_words(self) -> dict[str, int]:
         """Words that are one token within text, and their ids, in the order of ids."""
-        special = {str(each["content"]) for each in self.added if each.get("special")}
+        special = {
+            str(token_entry["content"]) for token_entry in self.added if token_entry.get("special")
+        }
         words: dict[str, int] = {}
         for token, row in sorted(self.ids.items(), key=lambda item: item[1]):
             if token in special or _PLACEHOLDER.fullmatch(token):
@@ -146,10 +235,10 @@ class TokenizerFile:
         belongs to it, as it belongs to the words of such a vocabulary.
         """
         is_matched_after = not changes_spaces(self.spec.get("normalizer"))
-        seen: dict[str, str] = {}
+        term_of: dict[str, str] = {}
         entries: list[dict[str, Any]] = []
         for number, term in enumerate(terms):
-            self._check(term, seen)
+            self._check(term, term_of)
             entries.append(
                 {
                     "id": self.next_id + number,
@@ -163,7 +252,7 @@ class TokenizerFile:
             )
         return entries
 
-    def _check(self, term: str, seen: dict[str, str]) -> None:
+    def _check(self, term: str, term_of: dict[str, str]) -> None:
         if not term or term != " ".join(term.split()) or not term.isprintable():
             raise InputError(
                 f"{printable(term)!r} cannot be a token: it is empty, has control characters, or "
@@ -173,11 +262,11 @@ class TokenizerFile:
         if problem is not None:
             raise InputError(f"{term!r} {problem} ({self.path}). Leave it out.")
         key = self._key(term)
-        if key in seen:
+        if key in term_of:
             raise InputError(
-                f"{term!r} and {seen[key]!r} are the same to this tokenizer ({key!r}). Keep one."
+                f"{term!r} and {term_of[key]!r} are the same to this tokenizer ({key!r}). Keep one."
             )
-        seen[key] = term
+        term_of[key] = term
 
     def extended(self, entries: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the content of the file with more added tokens."""
@@ -187,10 +276,28 @@ class TokenizerFile:
 
 
 def _vocabulary(model: Mapping[str, Any]) -> dict[str, int]:
-    found = model["vocab"]
-    if isinstance(found, Mapping):
-        return {str(token): int(row) for token, row in found.items()}
-    return {str(token): row for row, (token, _score) in enumerate(found)}
+    listed = model["vocab"]
+    if isinstance(listed, Mapping):
+        return {str(token): _id(row) for token, row in listed.items()}
+    return {str(token): row for row, (token, _score) in enumerate(listed)}
+
+
+def _id(value: Any) -> int:
+    # The library loads no other: `int` would take 0.5 and "0" as well.
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not an id")
+    return value
+
+
+def load_tokenizer(path: Path) -> Any:
+    """Return a tokenizer as the library `tokenizers` loads it."""
+    tokenizers = library("tokenizers", extra="hf")
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more special
+        raise FormatError(
+            f"{path}: the library tokenizers cannot load it: {error}. Fetch it again."
+        ) from error
 
 
 def _byte_characters() -> list[str]:
@@ -198,9 +305,12 @@ def _byte_characters() -> list[str]:
 
     Printable characters of Latin-1 stand for themselves; the rest are numbered from 256 on.
     """
-    shown = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in shown]
-    return [chr(byte) if byte in shown else chr(256 + hidden.index(byte)) for byte in range(256)]
+    printable_bytes = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = [byte for byte in range(256) if byte not in printable_bytes]
+    return [
+        chr(byte) if byte in printable_bytes else chr(256 + hidden.index(byte))
+        for byte in range(256)
+    ]
 
 
 _CHARS = _byte_characters()

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
-from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
-from vecfill.exchange.huggingface.writing import files_of, is_stale
+from vecfill.exchange.huggingface.tensors import StoredTensor, read_json
+from vecfill.exchange.huggingface.writing import SETTINGS, files_of, is_stale, new_settings
 from vecfill.wording import count
 
 _BLOCK = 1 << 22
@@ -92,10 +92,10 @@ def verify_model(
     )
     difference = None
     try:
-        added = _added(old, new)
+        entries = _new_entries(old, new)
+        added = {entry["content"]: entry["id"] for entry in entries}
         n_grown = _compare_tensors(old, new, len(added))
-        _compare_settings(old, new, added)
-        n_files = _compare_files(old, new)
+        n_files = _compare_files(old, new, entries)
     except _DifferenceError as found:
         difference = str(found)
     n_identical = len(old.weights.tensors) - n_grown if difference is None else 0
@@ -103,24 +103,23 @@ def verify_model(
     return ModelVerification(is_same, n_identical, n_grown, added, n_files, stale, difference)
 
 
-def _added(old: ModelFolder, new: ModelFolder) -> dict[str, int]:
+def _new_entries(old: ModelFolder, new: ModelFolder) -> list[dict[str, Any]]:
+    """Return the added tokens that the original lacks."""
     before, after = old.tokenizer, new.tokenizer
     n_old = len(before.added)
-    if after.added[:n_old] != before.added:
-        raise _DifferenceError(f"{new.home / TOKENIZER} has other added tokens than the original.")
     entries = after.added[n_old:]
     if before.extended(entries) != after.spec:
         raise _DifferenceError(f"{new.home / TOKENIZER} differs by more than added tokens.")
     expected = list(range(before.next_id, before.next_id + len(entries)))
-    if [each["id"] for each in entries] != expected:
+    if [entry["id"] for entry in entries] != expected:
         raise _DifferenceError(f"{new.home / TOKENIZER}: new tokens do not have the next free ids.")
-    for each in entries:
-        if not each.get("single_word") or each.get("special"):
+    for entry in entries:
+        if not entry.get("single_word") or entry.get("special"):
             raise _DifferenceError(
-                f"{new.home / TOKENIZER}: the new token {each['content']!r} is not limited to "
+                f"{new.home / TOKENIZER}: the new token {entry['content']!r} is not limited to "
                 "whole words, so other texts may change."
             )
-    return {each["content"]: each["id"] for each in entries}
+    return entries
 
 
 def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
@@ -130,7 +129,7 @@ def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
         raise _DifferenceError(f"the tensor {min(names)!r} is in one of the folders only.")
     if old.weights.metadata != new.weights.metadata:
         raise _DifferenceError("files of weights have other names or other metadata.")
-    tables = {each.name for each in old.tables.all} if n_added else set()
+    tables = {table.name for table in old.tables.all} if n_added else set()
     for name, before in old.weights.tensors.items():
         after = new.weights.tensors[name]
         if (before.dtype, before.file.name) != (after.dtype, after.file.name):
@@ -139,9 +138,6 @@ def _compare_tensors(old: ModelFolder, new: ModelFolder, n_added: int) -> int:
             _compare_rows(before, after, old.tokenizer.next_id, n_added)
         elif not before.equals(after):
             raise _DifferenceError(f"the tensor {name!r} is not the same.")
-    index = new.weights.index
-    if index is not None and index["metadata"]["total_size"] != new.weights.n_bytes:
-        raise _DifferenceError(f"{new.home / INDEX}: total_size is wrong.")
     return len(tables)
 
 
@@ -163,78 +159,33 @@ def _compare_rows(before: StoredTensor, after: StoredTensor, first: int, n_added
         raise _DifferenceError(f"rows of new tokens in {before.name!r} are not finite.")
 
 
-def _are_same(one: Iterator[bytes], other: Iterator[bytes]) -> bool:
-    return all(a == b for a, b in zip_longest(one, other))
+def _are_same(blocks: Iterator[bytes], other_blocks: Iterator[bytes]) -> bool:
+    return all(a == b for a, b in zip_longest(blocks, other_blocks))
 
 
-def _compare_settings(old: ModelFolder, new: ModelFolder, added: dict[str, int]) -> None:
-    """Compare JSON files that speak of tokens, the new ones taken out."""
-    n_old, n_new = old.tables.n_rows, max(old.tables.n_rows, old.tokenizer.next_id + len(added))
-    if _sizes_back(new.config, n_new, n_old) != old.config:
-        raise _DifferenceError(f"{new.home / 'config.json'} differs by more than the vocab_size.")
-    for name, without in (
-        ("tokenizer_config.json", _without_decoder),
-        ("added_tokens.json", _without_tokens),
-    ):
-        before, after = old.home / name, new.home / name
-        if before.exists() != after.exists():
-            raise _DifferenceError(f"{name} is in one of the folders only.")
-        if before.exists():
-            contents = read_json(before, dict), read_json(after, dict)
-            if without(contents[1], contents[0], added) != contents[0]:
-                raise _DifferenceError(f"{after} differs by more than added tokens.")
-    if old.weights.index is not None and new.weights.index is not None:
-        places = (old.weights.index["weight_map"], new.weights.index["weight_map"])
-        if places[0] != places[1]:
-            raise _DifferenceError(f"{new.home / INDEX} has tensors in other files.")
-
-
-def _sizes_back(part: Any, n_new: int, n_old: int) -> Any:
-    if not isinstance(part, dict):
-        return part
-    back = {name: _sizes_back(value, n_new, n_old) for name, value in part.items()}
-    return back | {"vocab_size": n_old} if part.get("vocab_size") == n_new else back
-
-
-def _without_decoder(
-    content: dict[str, Any], original: dict[str, Any], added: dict[str, int]
-) -> dict[str, Any]:
-    if "added_tokens_decoder" not in original:
-        return {name: value for name, value in content.items() if name != "added_tokens_decoder"}
-    new = {str(row) for row in added.values()}
-    listed = content.get("added_tokens_decoder", {})
-    kept = {row: token for row, token in listed.items() if row not in new}
-    return content | {"added_tokens_decoder": kept}
-
-
-def _without_tokens(
-    content: dict[str, Any], original: dict[str, Any], added: dict[str, int]
-) -> dict[str, Any]:
-    del original
-    return {token: row for token, row in content.items() if added.get(token) != row}
-
-
-def _compare_files(old: ModelFolder, new: ModelFolder) -> int:
-    """Compare every other file byte for byte; return how many there are."""
-    seen = {*old.weights.files}
-    seen |= {
-        old.home / name
-        for name in (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tokens.json")
-    }
-    others = [each for each in files_of(old.path) if each not in seen and not is_stale(each, old)]
-    expected = {each.relative_to(old.path) for each in [*others, *seen] if each.exists()}
-    found = {each.relative_to(new.path) for each in files_of(new.path)}
-    if expected != found:
-        name = min(expected ^ found, key=str)
+def _compare_files(old: ModelFolder, new: ModelFolder, entries: list[dict[str, Any]]) -> int:
+    """Compare all other files; return how many have the same bytes."""
+    settings = new_settings(old, entries) if entries else {}
+    files = {file.relative_to(old.path): file for file in files_of(old.path)}
+    files = {name: file for name, file in files.items() if not is_stale(file, old)}
+    present = {file.relative_to(new.path) for file in files_of(new.path)}
+    if files.keys() != present:
+        name = min(files.keys() ^ present, key=str)
         raise _DifferenceError(f"the file {name} is in one of the folders only.")
-    for path in others:
-        if not _same_bytes(path, new.path / path.relative_to(old.path)):
-            raise _DifferenceError(f"the file {path.relative_to(old.path)} is not the same.")
-    return len(others)
+    n_same = 0
+    for name, file in files.items():
+        if file in settings:
+            if read_json(new.path / name, dict) != settings[file]:
+                raise _DifferenceError(f"{new.path / name} differs by more than added tokens.")
+        elif file not in old.weights.files:
+            if not _same_bytes(file, new.path / name):
+                raise _DifferenceError(f"the file {name} is not the same.")
+            n_same += file.name not in SETTINGS
+    return n_same
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
-    with one.open("rb") as first, other.open("rb") as second:
+def _same_bytes(path: Path, other_path: Path) -> bool:
+    with path.open("rb") as first, other_path.open("rb") as second:
         while True:
             block = first.read(_BLOCK)
             if block != second.read(_BLOCK):

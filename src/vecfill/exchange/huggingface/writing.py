@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vecfill.errors import InputError
+from vecfill.errors import FormatError, InputError, MissingExtraError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
+from vecfill.exchange.huggingface.tokenizer import TokenizerFile, load_tokenizer
 from vecfill.io.atomic import naming
 from vecfill.io.folders import atomic_folder
 from vecfill.io.safetensors import TensorFile
@@ -26,6 +27,8 @@ COPIES = (
 """How names of weights in other formats end; such a copy lacks the new rows."""
 NOT_WEIGHTS = ("training_args.bin", "optimizer.pt", "scheduler.pt")
 COPY_FOLDERS = ("onnx", "openvino", "coreml", "gguf")
+SETTINGS = (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tokens.json")
+"""Files that speak of tokens or sizes, so that they may change with the tokens."""
 SKIPPED = (".git", ".cache", "__pycache__")
 """Folders that tools keep beside a model."""
 
@@ -71,7 +74,7 @@ def write_model(
     model: ModelFolder, out: str | os.PathLike[str], entries: list[dict[str, Any]], grown: Grown
 ) -> tuple[str, ...]:
     """Write the folder `out`; return the stale copies of the weights that were left out."""
-    patches = _patches(model, entries, grown)
+    settings = new_settings(model, entries)
     rewritten = {model.tensor_file(name) for name in grown}
     stale: list[str] = []
     with atomic_folder(out) as place, naming(Path(out)):
@@ -84,20 +87,48 @@ def write_model(
             target.parent.mkdir(parents=True, exist_ok=True)
             if path in rewritten:
                 _copy_tensors(model, path, target, grown)
-            elif path in patches:
-                _write_json(target, patches[path], like=path)
+            elif path in settings:
+                _write_json(target, settings[path], like=path)
             else:
                 shutil.copyfile(path, target)
+        _check_loads(place / model.tokenizer.path.relative_to(model.path), model.tokenizer.path)
     return tuple(stale)
+
+
+def _check_loads(new: Path, old: Path) -> None:
+    """Load the tokenizer that was written, by the library itself where it is installed."""
+    TokenizerFile(new)
+    try:
+        load_tokenizer(new)
+    except MissingExtraError:
+        return
+    except FormatError as error:
+        raise FormatError(
+            f"{old}: with the new tokens added, the library tokenizers cannot load it: "
+            f"{error.__cause__}. Save the tokenizer again."
+        ) from error
 
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a model in a fixed order, without what tools keep beside it."""
-    found: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    files: list[Path] = []
+    parents = {Path(folder): frozenset({os.path.realpath(folder)})}
+    # A folder may be a link, as in caches that share files between versions of a model.
+    for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        found += [Path(place) / name for name in sorted(names)]
-    return found
+        for path in (Path(place) / name for name in folders):
+            real = os.path.realpath(path)
+            if real in parents[path.parent]:
+                raise InputError(f"{path} is a link to a folder that it lies in. Remove it first.")
+            parents[path] = parents[path.parent] | {real}
+        files += [Path(place) / name for name in sorted(names)]
+    for path in files:
+        if not path.exists():
+            raise InputError(
+                f"{path} is a link to {path.readlink()}, which does not exist. Fetch the folder "
+                "again."
+            )
+    return files
 
 
 def is_stale(path: Path, model: ModelFolder) -> bool:
@@ -105,7 +136,7 @@ def is_stale(path: Path, model: ModelFolder) -> bool:
     if path in model.weights.files or path.name in NOT_WEIGHTS:
         return False
     # Other modules of sentence-transformers have weights of their own, in any format.
-    is_module = any(each != model.home and each in path.parents for each in model.modules)
+    is_module = any(module != model.home and module in path.parents for module in model.modules)
     if is_module:
         return False
     if any(part in COPY_FOLDERS for part in path.relative_to(model.path).parts[:-1]):
@@ -117,23 +148,23 @@ def is_stale(path: Path, model: ModelFolder) -> bool:
     return path.name.endswith(COPIES)
 
 
-def _patches(model: ModelFolder, entries: list[dict[str, Any]], grown: Grown) -> dict[Path, Any]:
+def new_settings(model: ModelFolder, entries: list[dict[str, Any]]) -> dict[Path, Any]:
     """Return the new content of every JSON file that speaks of tokens or sizes."""
-    home = model.home
-    patches: dict[Path, Any] = {home / TOKENIZER: model.tokenizer.extended(entries)}
-    n_old, n_new = model.tables.n_rows, max(each.n_rows for each in grown.values())
+    home, path = model.home, model.home / "tokenizer_config.json"
+    settings: dict[Path, Any] = {home / TOKENIZER: model.tokenizer.extended(entries)}
+    n_old = model.tables.n_rows
+    n_new = max(n_old, model.tokenizer.next_id + len(entries))
     if n_new != n_old and "vocab_size" in json.dumps(model.config):
-        patches[home / "config.json"] = _with_size(model, n_old, n_new)
+        settings[home / "config.json"] = _with_size(model, n_old, n_new)
     if model.weights.index is not None:
-        patches[home / INDEX] = _with_total(model, grown)
-    path = home / "tokenizer_config.json"
+        settings[home / INDEX] = _with_total(model, n_new - n_old)
     if path.exists():
-        patches[path] = _with_decoder(read_json(path, dict), model.tokenizer.added, entries)
+        settings[path] = _with_decoder(read_json(path, dict), model.tokenizer.added, entries)
     path = home / "added_tokens.json"
     if path.exists():
-        ids = {each["content"]: each["id"] for each in entries}
-        patches[path] = read_json(path, dict) | ids
-    return patches
+        ids = {entry["content"]: entry["id"] for entry in entries}
+        settings[path] = read_json(path, dict) | ids
+    return settings
 
 
 def _with_size(model: ModelFolder, n_old: int, n_new: int) -> dict[str, Any]:
@@ -158,17 +189,15 @@ def _with_size(model: ModelFolder, n_old: int, n_new: int) -> dict[str, Any]:
     return config
 
 
-def _with_total(model: ModelFolder, grown: Grown) -> dict[str, Any]:
+def _with_total(model: ModelFolder, n_more: int) -> dict[str, Any]:
     assert model.weights.index is not None
-    index = dict(model.weights.index)
-    more = sum(each.n_bytes - each.tensor.n_bytes for each in grown.values())
+    index, tables = dict(model.weights.index), model.tables.all
     metadata = dict(index.get("metadata") or {})
-    metadata["total_size"] = model.weights.n_bytes + more
+    n_bytes = n_more * sum(table.row_bytes for table in tables)
+    metadata["total_size"] = model.weights.n_bytes + n_bytes
     if "total_parameters" in metadata:
-        n_more = sum(
-            math.prod(each.shape) - math.prod(each.tensor.shape) for each in grown.values()
-        )
-        metadata["total_parameters"] += n_more
+        n_numbers = sum(math.prod(table.shape) // table.n_rows for table in tables)
+        metadata["total_parameters"] += n_more * n_numbers
     return index | {"metadata": metadata}
 
 
@@ -179,8 +208,8 @@ def _with_decoder(
     listed = config.get("added_tokens_decoder")
     entries = new if isinstance(listed, dict) else [*old, *new]
     decoder = dict(listed) if isinstance(listed, dict) else {}
-    for each in entries:
-        decoder[str(each["id"])] = {name: each[name] for name in each if name != "id"}
+    for entry in entries:
+        decoder[str(entry["id"])] = {name: entry[name] for name in entry if name != "id"}
     return config | {"added_tokens_decoder": decoder}
 
 
@@ -194,12 +223,15 @@ def _write_json(target: Path, content: Any, *, like: Path) -> None:
 
 def _copy_tensors(model: ModelFolder, file: Path, target: Path, grown: Grown) -> None:
     """Write a file of weights again, with tensors in their order and other rows in some."""
-    tensors = [each for each in model.weights.tensors.values() if each.file == file]
-    order = [grown.get(each.name, each) for each in sorted(tensors, key=lambda each: each.first)]
+    tensors = [tensor for tensor in model.weights.tensors.values() if tensor.file == file]
+    order = [
+        grown.get(tensor.name, tensor)
+        for tensor in sorted(tensors, key=lambda tensor: tensor.first)
+    ]
     with target.open("wb") as out:
         _write_header(out, order, model.weights.metadata[file.name])
-        for each in order:
-            out.writelines(each.blocks())
+        for tensor in order:
+            out.writelines(tensor.blocks())
 
 
 def _write_header(
@@ -207,15 +239,15 @@ def _write_header(
 ) -> None:
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     place = 0
-    for each in order:
-        stored = each.tensor if isinstance(each, GrownTensor) else each
-        offsets = [place, place + each.n_bytes]
+    for tensor in order:
+        stored = tensor.tensor if isinstance(tensor, GrownTensor) else tensor
+        offsets = [place, place + tensor.n_bytes]
         header[stored.name] = {
             "dtype": stored.dtype,
-            "shape": list(each.shape),
+            "shape": list(tensor.shape),
             "data_offsets": offsets,
         }
-        place += each.n_bytes
+        place += tensor.n_bytes
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % 8)
     out.write(len(text).to_bytes(8, "little") + text)
