@@ -5,7 +5,7 @@ Each kind of source has a folder: `table`, `names`, `texts` and `graphs`. What u
 - `files`: Files of a user -> the domain, how its names matched, and the rows of the matching words.
 - `domain`: Tables, graphs, matrices, other embeddings -> one prepared domain matrix.
 - `entities`: Entity names: text, none missing, each once.
-- `prepared`: `Domain`: what every kind of input becomes.
+- `prepared`: `Domain`: what every kind of input becomes, and the sources of which it consists.
 - `sources`: Several descriptions of the same entities -> one domain that holds them side by side.
 - `matrices`: Arrays with names, and square matrices of similarities or distances -> a domain.
 - `objects`: Vectors that live in objects of other libraries: gensim, spaCy, torch -> words and an

@@ -147,7 +147,7 @@ def _domain_of_frame(
         used = ("key", *TEXT_OPTIONS)
         reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
         return _distances_of_frame(entities, rest, reading.kind)
-    domain = features_of_frame(
+    return features_of_frame(
         entities,
         rest,
         standardize=reading.standardize,
@@ -155,8 +155,8 @@ def _domain_of_frame(
         categorical_weight=reading.categorical_weight,
         ignore=reading.ignore,
         skip_empty=skip_empty,
+        key=reading.key,
     )
-    return replace(domain, reader=replace(domain.reader, key=reading.key))
 
 
 def _with_title_note(domain: Domain, frame: Frame, table: Any, reading: Reading) -> Domain:

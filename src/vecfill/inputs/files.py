@@ -18,8 +18,9 @@ from vecfill.inputs.domain import Domain, as_domain, domain_of
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.names.matching import NameSearch
 from vecfill.inputs.names.unreliable import without_unreliable
+from vecfill.inputs.prepared import is_late
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
-from vecfill.inputs.sources import are_sources, is_late, read_sources
+from vecfill.inputs.sources import are_sources, numbered, read_sources
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -157,7 +158,7 @@ def _described(
 ) -> Domain:
     """Return the domain with what words and vectors of the whole file tell about it."""
     from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names.cache import names_cache_of  # noqa: PLC0415
+    from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
 
     cache = names_cache_of(embedding, is_asked=mode is not None)
     return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
@@ -290,7 +291,7 @@ def _named(table: Any) -> dict[str, Any]:
         return {"text": table}
     if isinstance(table, Mapping):
         return dict(table)
-    return {f"source {number}": each for number, each in enumerate(table, start=1)}
+    return dict(numbered(table))
 
 
 def _split(table: Any, reading: Reading) -> dict[str, Any]:

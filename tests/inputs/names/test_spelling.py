@@ -14,12 +14,16 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.names import spelling_model
-from vecfill.inputs.names.cache import cached_model, names_cache_of
+from vecfill.inputs.names.domains import (
+    names_domain,
+    parts_domain,
+    rows_of_others,
+    spelling_domain,
+    whole_vectors,
+)
 from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, ngrams_of
-from vecfill.inputs.names.parts import parts_domain, whole_vectors
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.names.spelling import names_domain, rows_of_others, spelling_domain
-from vecfill.inputs.names.spelling_model import fit_spelling
+from vecfill.inputs.names.spelling_model import cached_model, fit_spelling, names_cache_of
 from vecfill.inputs.names.vocabulary import VocabularySample
 from vecfill.io import Scan
 

@@ -15,7 +15,6 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import eigsh
 
 from vecfill.errors import InputError
-from vecfill.inputs.matrices import with_fixed_signs
 from vecfill.machine.blas import one_blas_thread
 from vecfill.wording import count
 
@@ -51,7 +50,7 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
     values, vectors = _leading(closeness, n_dims)
     # A large graph keeps the precision of its decomposition, and half the memory with it.
     dtype = np.float64 if weights.shape[0] <= LARGE else np.float32
-    vectors = with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(dtype)
+    vectors = _with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(dtype)
     if window == 1:
         vectors = _smoothed(vectors, weights)
     lengths = np.linalg.norm(vectors, axis=1)
@@ -62,6 +61,15 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
             f"of the graph took all {vectors.shape[1]} dimensions. Raise n_dims= if that matters.",
         )
     return vectors, notes
+
+
+def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+    """Return the columns, each turned so that its largest entry is positive."""
+    if vectors.size == 0:
+        return vectors
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return vectors * np.where(signs == 0, 1, signs).astype(vectors.dtype)
 
 
 def _nearest_pairs(weights: csr_array) -> tuple[int, csr_array]:

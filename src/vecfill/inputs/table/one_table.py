@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ import pyarrow as pa
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
-from vecfill.inputs.entities import is_missing
 from vecfill.inputs.files import read_domain
 from vecfill.inputs.names.match_report import Match, MatchReport
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table.columns import MISSING
-from vecfill.inputs.table.frames import Frame, frame_of, keyed, objects
+from vecfill.inputs.table.columns import has_value
+from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.inputs.table.vector_cells import read_vectors
 from vecfill.requests import RARITY_OPTIONS, TABLE_OPTIONS, TEXT_OPTIONS, Reading
 
@@ -64,7 +64,7 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
     # The vectors are what is looked for, so they cannot describe the entities as well.
     features = replace(reading, vector=None, ignore=(*reading.ignore, reading.vector))
     features = replace(features, exclude=(), min_count=None)
-    known = [name for name, is_known in zip(entities, cells.is_known, strict=True) if is_known]
+    known = list(compress(entities, cells.is_known))
     return OneTable(
         source=source,
         vector=reading.vector,
@@ -126,15 +126,15 @@ def without_imputed(source: Any, confidence: str, reading: Reading) -> Reading:
         raise InputError(
             f"confidence={confidence!r} is the column of names or of vectors. Choose another name."
         )
-    is_said = _has_value(rest, confidence)
-    is_lacking = [not each for each in _has_value(rest, str(reading.vector))]
-    for entity, has_value, has_none in zip(entities, is_said, is_lacking, strict=True):
-        if has_value and has_none:
+    has_confidence = _has_value(rest, confidence)
+    has_vector = _has_value(rest, str(reading.vector))
+    for entity, is_sure, is_known in zip(entities, has_confidence, has_vector, strict=True):
+        if is_sure and not is_known:
             raise InputError(
                 f"{rest.label}: the column {confidence!r} has a value for {entity!r}, which has no "
                 "vector, so it does not hold confidences of imputed ones. Choose another name."
             )
-    imputed = [name for name, has_value in zip(entities, is_said, strict=True) if has_value]
+    imputed = compress(entities, has_confidence)
     ignore, exclude = (*reading.ignore, confidence), (*reading.exclude, *imputed)
     return replace(reading, ignore=ignore, exclude=exclude)
 
@@ -146,4 +146,4 @@ def _has_value(frame: Frame, column: str) -> list[bool]:
     cells = frame.cells[frame.names.index(column)]
     if not isinstance(cells, list) and not pa.types.is_string(cells.type):
         return cells.is_valid().to_pylist()
-    return [not (is_missing(c) or (isinstance(c, str) and c in MISSING)) for c in objects(cells)]
+    return has_value(cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy as np
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, is_missing, listed, unique_entities
+from vecfill.inputs.later_rows import Facts, LaterRows, Reader, TextsReader
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import MISSING
 from vecfill.inputs.table.frames import Cells, Frame, frame_of, keyed, objects
 from vecfill.inputs.texts.encoders import encoded
-from vecfill.inputs.texts.later_texts import EncoderReader, TextReader, words_reader
-from vecfill.inputs.texts.tfidf import text_rows
+from vecfill.inputs.texts.tfidf import TextModel, TextRows, text_rows
 from vecfill.inputs.texts.word_means import word_means
 from vecfill.requests import TEXT_OPTIONS, Reading
 from vecfill.wording import count
@@ -87,52 +88,78 @@ class TextSource:
         ways = [self._by_tfidf()]
         if embedding is not None:
             ways.append(self._by_words(embedding, words or {}))
-        found = tuple(way for way in ways if way is not None)
-        if not found:
+        domains = tuple(way for way in ways if way is not None)
+        if not domains:
             raise InputError(
                 f"the {len(self)} texts have no word in common, such as {self.texts[0][:60]!r}, so "
                 "they cannot be compared. Pass an encoder=, or check the column."
             )
-        return found
+        return domains
 
     def _by_encoder(self, progress: Callable[[str, int, int], None] | None) -> Domain:
         vectors = encoded(self.texts, self.encoder, cache=self.cache, progress=progress)
         kind = type(self.encoder).__name__
         note = f"{count(len(self), 'text')} became vectors of {vectors.shape[1]} numbers ({kind})."
-        found = self._domain(vectors, np.ones(len(self), np.bool_), "encoded", note)
-        return replace(found, reader=EncoderReader(self.columns, kind))
+        rows = TextRows(vectors, np.ones(len(self), np.bool_))
+        return self._domain(rows, "encoded", note, EncoderReader(self.columns, kind))
 
     def _by_tfidf(self) -> Domain | None:
-        found = text_rows(self.texts)
-        if found.is_present.sum() < FEWEST_TEXTS:
+        rows = text_rows(self.texts)
+        if rows.is_present.sum() < FEWEST_TEXTS:
             return None
-        n_components = found.vectors.shape[1]
-        note = f"{count(len(found.vectors), 'text')} became TF-IDF of {n_components} components."
-        domain = self._domain(found.vectors, found.is_present, "tfidf", note)
-        assert found.model is not None
-        return replace(domain, reader=TextReader(self.columns, found.model))
+        n_components = rows.vectors.shape[1]
+        note = f"{count(len(rows.vectors), 'text')} became TF-IDF of {n_components} components."
+        return self._domain(rows, "tfidf", note, TextReader(self.columns, rows.model))
 
     def _by_words(self, embedding: Embedding, words: Mapping[str, str]) -> Domain | None:
-        own = [(entity, words.get(entity, entity)) for entity in self.entities]
-        found = word_means(self.texts, own, embedding)
-        if found.is_present.sum() < FEWEST_TEXTS:
+        names = [(entity, words.get(entity, entity)) for entity in self.entities]
+        rows = word_means(self.texts, names, embedding, columns=self.columns)
+        if rows.is_present.sum() < FEWEST_TEXTS:
             return None
-        texts = count(len(found.vectors), "text")
+        texts = count(len(rows.vectors), "text")
         note = f"{texts} became means of the embedding's own word vectors."
-        domain = self._domain(found.vectors, found.is_present, "words", note)
-        return replace(domain, reader=words_reader(found, self.columns))
+        return self._domain(rows, "words", note, rows.model)
 
-    def _domain(self, vectors: np.ndarray, is_present: np.ndarray, name: str, note: str) -> Domain:
-        entities = tuple(
-            entity
-            for entity, has_row in zip(self.entities, is_present.tolist(), strict=True)
-            if has_row
-        )
+    def _domain(self, rows: TextRows, name: str, note: str, reader: Reader) -> Domain:
+        entities = tuple(compress(self.entities, rows.is_present))
         notes = (*self.notes, note)
         if n_absent := len(self) - len(entities):
             notes += (f"{n_absent} texts have no word that could be compared; left out.",)
+        vectors = rows.vectors.astype(np.float64)
         columns = tuple(f"{name} {number + 1}" for number in range(vectors.shape[1]))
-        return Domain(entities, vectors.astype(np.float64), columns, "features", notes)
+        return Domain(entities, vectors, columns, "features", notes, reader=reader)
+
+
+@dataclass(frozen=True, eq=False)
+class TextReader(TextsReader):
+    """Texts by TF-IDF."""
+
+    model: TextModel
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
+        """Return the rows of new texts; one without a known word has none."""
+        rows = self.model.rows(facts.texts(self.columns))
+        return LaterRows.usual(facts, rows.vectors, rows.is_present)
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderReader(TextsReader):
+    """Texts by an encoder, which is not part of the model."""
+
+    encoder: str
+    """Of what type it was."""
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:
+        """Return the rows of new texts by the encoder, which must be passed again."""
+        if encoder is None:
+            raise InputError(
+                f"{len(facts.entities)} texts need the encoder of the fit (of type "
+                f"{self.encoder}), which is not kept in the model. Pass it: add(..., encoder=...)."
+            )
+        texts = facts.texts(self.columns)
+        is_present = [bool(text) for text in texts]
+        rows = encoded([text for text in texts if text], encoder)
+        return LaterRows.usual(facts, rows.astype(np.float64), is_present)
 
 
 def text(

@@ -35,10 +35,8 @@ class TextRows:
     """(n_present, n_components), float64, the leading component first."""
     is_present: np.ndarray
     """(n_texts,): whether a text has a row. Empty texts have none."""
-    model: TextModel | None = None
-    """How these texts became rows, for texts that come later."""
-    details: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The same for texts that are read by the vectors of their words."""
+    model: Any = field(default=None, repr=False)
+    """What these texts taught, to read those that come later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +89,15 @@ def words_of(text: str) -> list[str]:
     >>> words_of("A soft, grey metal."), words_of("東京都")
     (['a', 'soft', 'grey', 'metal'], ['東京', '京都'])
     """
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(text.lower()):
         if word.isascii() or not _UNSPACED.search(word):
-            found.append(word)
+            words.append(word)
             continue
         for run in _UNSPACED.findall(word):
-            found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
-        found += [rest for rest in _UNSPACED.split(word) if rest]
-    return found
+            words += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+        words += filter(None, _UNSPACED.split(word))
+    return words
 
 
 def text_rows(texts: Sequence[str], *, n_components: int = N_COMPONENTS) -> TextRows:
@@ -136,7 +134,7 @@ def text_rows(texts: Sequence[str], *, n_components: int = N_COMPONENTS) -> Text
 
 def _terms(text: str) -> list[str]:
     words = words_of(text)
-    return words + [f"{one} {other}" for one, other in pairwise(words)]
+    return words + list(map(" ".join, pairwise(words)))
 
 
 def leading_components(rows: csr_matrix, n_components: int) -> tuple[np.ndarray, np.ndarray]:
@@ -145,8 +143,8 @@ def leading_components(rows: csr_matrix, n_components: int) -> tuple[np.ndarray,
     Examples
     --------
     >>> from scipy.sparse import csr_matrix
-    >>> found, basis = leading_components(csr_matrix([[0.0, 2.0], [1.0, 2.0]]), 2)
-    >>> found.shape, basis.shape
+    >>> scores, basis = leading_components(csr_matrix([[0.0, 2.0], [1.0, 2.0]]), 2)
+    >>> scores.shape, basis.shape
     ((2, 2), (2, 2))
     """
     from sklearn.decomposition import TruncatedSVD  # noqa: PLC0415 - slow to load
@@ -155,12 +153,12 @@ def leading_components(rows: csr_matrix, n_components: int) -> tuple[np.ndarray,
     if n_components == min(rows.shape):
         # A randomised search for all the components there are finds them with errors.
         with one_blas_thread():
-            left, lengths, right = np.linalg.svd(rows.toarray(), full_matrices=False)
+            scores, lengths, basis = np.linalg.svd(rows.toarray(), full_matrices=False)
         is_kept = lengths > 1e-9 * lengths[0]
-        left, lengths, right = left[:, is_kept], lengths[is_kept], right[is_kept]
-        largest = np.abs(left).argmax(axis=0)
-        signs = np.sign(left[largest, np.arange(left.shape[1])])
-        return left * signs * lengths, right * signs[:, None]
+        scores, lengths, basis = scores[:, is_kept], lengths[is_kept], basis[is_kept]
+        largest = np.abs(scores).argmax(axis=0)
+        signs = np.sign(scores[largest, np.arange(scores.shape[1])])
+        return scores * signs * lengths, basis * signs[:, None]
     with one_blas_thread():
         svd = TruncatedSVD(n_components, n_iter=4, random_state=_SEED)
         return svd.fit_transform(rows), svd.components_
