@@ -8,9 +8,8 @@ Each kind of source has a folder: `table`, `names`, `texts` and `graphs`. What u
 - `prepared`: `Domain`: what every kind of input becomes, and the sources of which it consists.
 - `sources`: Several descriptions of the same entities -> one domain that holds them side by side.
 - `matrices`: Arrays with names, and square matrices of similarities or distances -> a domain.
-- `objects`: Vectors that live in objects of other libraries: gensim, spaCy, torch -> words and an
-  array.
-- `embeddings`: What a user has for an embedding -> an `Embedding`.
+- `embeddings`: What a user has for an embedding, such as objects of gensim, spaCy and torch -> an
+  `Embedding`.
 - `counts`: How often entities were counted: a mapping, a column of their table, or a file of pairs.
 
 All of it meets the embedding:

@@ -51,15 +51,15 @@ def _of_file(path: str | os.PathLike[str]) -> dict[str, float]:
     pairs = read_pairs(path, second="count")
     # A first line whose second cell has no digit names the columns; `1,000` is a count gone wrong.
     rows = pairs[1:] if pairs and not any(map(str.isdigit, pairs[0][1])) else pairs
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for name, value in rows:
         count = _checked(name, value)
-        if found.setdefault(name, count) != count:
+        if counts.setdefault(name, count) != count:
             raise InputError(
-                f"{path} counts {name!r} twice, as {found[name]:g} and as {count:g}. Keep one line "
-                "for each entity."
+                f"{path} counts {name!r} twice, as {counts[name]:g} and as {count:g}. Keep one "
+                "line for each entity."
             )
-    return found
+    return counts
 
 
 def _of_column(table: Any, reading: Reading) -> dict[str, float]:
@@ -70,8 +70,8 @@ def _of_column(table: Any, reading: Reading) -> dict[str, float]:
             f"counts={reading.counts!r} is no file, and the table has no columns. Pass a mapping "
             "from entity to count."
         )
-    entities, rest = keyed(frame, reading.key)
-    numbers = _numbers(rest, str(reading.counts), entities)
+    entities, columns = keyed(frame, reading.key)
+    numbers = _numbers(columns, str(reading.counts), entities)
     return {
         name: _checked(name, value)
         for name, value in zip(entities, numbers, strict=True)
@@ -86,8 +86,8 @@ def _numbers(frame: Frame, column: str, entities: tuple[str, ...]) -> list[float
             f"{', '.join(frame.names[:10])}."
         )
     cells = frame.cells[frame.names.index(column)]
-    found = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
-    return [float(value) for value in found]
+    numbers = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
+    return [float(value) for value in numbers]
 
 
 def _checked(name: str, value: Any) -> float:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
-from vecfill.inputs.objects import embedding_of_object
+from vecfill.inputs.embeddings import embedding_of_object
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import read_numbers
 from vecfill.inputs.table.features import features_of_frame
@@ -88,8 +88,8 @@ def domain_of(
     if isinstance(table, Domain):
         reading.refuse_unused((), DOMAIN_OPTIONS, "a Domain has been read already")
         return table
-    found = embedding_of_object(table)
-    table = table if found is None else found
+    embedding = embedding_of_object(table)
+    table = table if embedding is None else embedding
     if reading.kind == "embedding" and not is_embedding(table):
         raise InputError(
             f"kind='embedding', but {_described(table)} is no Embedding. Read the file with "
@@ -125,8 +125,8 @@ def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
 
 def _columns_of_text(reading: Reading) -> set[str]:
     """Return the columns that are not for numbers even if they hold digits alone."""
-    found = _as_set(reading.categorical) | _as_set(reading.ignore)
-    return found if reading.key is None else found | {reading.key}
+    names = _as_set(reading.categorical) | _as_set(reading.ignore)
+    return names if reading.key is None else names | {reading.key}
 
 
 def _as_set(names: str | Iterable[str]) -> set[str]:
@@ -138,18 +138,18 @@ def _domain_of_frame(
 ) -> Domain:
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
     names_suffice = names_suffice and reading.kind == "features"
-    entities, rest = keyed(frame, reading.key, names_suffice=names_suffice)
-    if names_suffice and set(rest.names) == _as_set(reading.ignore):
+    entities, columns = keyed(frame, reading.key, names_suffice=names_suffice)
+    if names_suffice and set(columns.names) == _as_set(reading.ignore):
         why = "the table has nothing but names"
         reading.refuse_unused(("key", "ignore", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
         return Domain(entities, np.empty((len(entities), 0)), (), notes=frame.notes)
     if reading.kind != "features":
-        used = ("key", *TEXT_OPTIONS)
-        reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
-        return _distances_of_frame(entities, rest, reading.kind)
+        usable = ("key", *TEXT_OPTIONS)
+        reading.refuse_unused(usable, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
+        return _distances_of_frame(entities, columns, reading.kind)
     return features_of_frame(
         entities,
-        rest,
+        columns,
         standardize=reading.standardize,
         categorical=reading.categorical,
         categorical_weight=reading.categorical_weight,
@@ -190,8 +190,8 @@ def _domain_of_rows(source: Any, reading: Reading) -> Domain:
     )
 
     vectors, row_names = _vectors_and_names(source, reading.row_names, reading.kind)
-    used = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
-    reading.refuse_unused(used, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
+    usable = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
+    reading.refuse_unused(usable, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
     if row_names is None:
         return features_of_mapping(vectors, standardize=reading.standardize)
     if reading.kind in ("features", "embedding"):

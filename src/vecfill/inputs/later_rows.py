@@ -16,8 +16,8 @@ import numpy as np
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
+from vecfill.inputs.embeddings import array_of, embedding_of_object
 from vecfill.inputs.entities import is_missing, listed, unique_entities
-from vecfill.inputs.objects import array_of, embedding_of_object
 from vecfill.inputs.prepared import TABLE, Domain
 from vecfill.inputs.table.columns import read_numbers
 from vecfill.inputs.table.frames import Cells, frame_of, keyed, objects

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from vecfill.checks import sound_csr
 from vecfill.errors import InputError
+from vecfill.inputs.embeddings import array_of
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
-from vecfill.inputs.objects import array_of
 from vecfill.inputs.prepared import Domain, Matrix
 from vecfill.inputs.table.column_types import Scales
 from vecfill.inputs.table.columns import Numbers
@@ -375,8 +375,8 @@ def _sparse_features(matrix: csr_array, entities: tuple[str, ...], standardize: 
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     notes: tuple[str, ...] = ()
     if len(empty):
-        shown = listed(entities[row] for row in empty)
-        notes = (f"{count(len(empty), 'entity has', 'entities have')} a row of zeros: {shown}.",)
+        names = listed(entities[row] for row in empty)
+        notes = (f"{count(len(empty), 'entity has', 'entities have')} a row of zeros: {names}.",)
     labels = tuple(str(number) for number in range(matrix.shape[1]))
     vectors = standardized(matrix) if standardize else matrix
     reader = ArrayReader(

@@ -112,15 +112,15 @@ class RankSample:
 
     def places(self, *, first_row: int, n_rows: int) -> list[int]:
         """Return the places in a batch of rows whose vectors are wanted: evenly spread in a bin."""
-        wanted: list[int] = []
+        chosen: list[int] = []
         for low, high in rank_bins(first_row + n_rows):
             if high <= first_row:
                 continue
             step = max(1, (high - low) // MOST_SAMPLED)
             start = max(low, first_row)
             start += -(start - low) % step
-            wanted += range(start - first_row, min(high - first_row, n_rows), step)
-        return wanted
+            chosen += range(start - first_row, min(high - first_row, n_rows), step)
+        return chosen
 
     def add(self, *, first_row: int, places: list[int], vectors: np.ndarray) -> None:
         """Add the vectors at some places of a batch; rows that are not finite do not count."""

@@ -11,7 +11,7 @@ import numpy as np
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain, is_embedding
-from vecfill.inputs.objects import KINDS
+from vecfill.inputs.embeddings import KINDS
 from vecfill.inputs.prepared import Domain, Source, is_late, joint
 
 

@@ -24,8 +24,7 @@ from vecfill.inputs.rarity import Rarity, VocabularyMeans
 from vecfill.inputs.table.column_types import COLUMN_TYPES
 from vecfill.inputs.table.features import ColumnsReader
 from vecfill.inputs.texts.text import EncoderReader, TextReader
-from vecfill.inputs.texts.tfidf import TextModel
-from vecfill.inputs.texts.word_means import WordsReader
+from vecfill.inputs.texts.text_rows import TextModel, WordsReader
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
 from vecfill.living.kept import Kept

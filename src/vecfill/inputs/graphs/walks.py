@@ -94,8 +94,8 @@ def _can_afford(weights: csr_array, window: int) -> bool:
     if n_nodes <= _N_TRIED:
         return True
     degree = np.diff(weights.indptr)
-    tried = np.linspace(0, n_nodes - 1, _N_TRIED).astype(np.int64)
-    walks, n_steps = weights[tried], 0.0
+    sample = np.linspace(0, n_nodes - 1, _N_TRIED).astype(np.int64)
+    walks, n_steps = weights[sample], 0.0
     for _ in range(window - 1):
         n_steps += float(degree[walks.indices].sum(dtype=np.float64))
         if n_steps * n_nodes / _N_TRIED > 2 * _MAX_STEPS:

@@ -4,9 +4,8 @@
 - `vocabulary`: The words of a whole embedding file and their vectors, or an even sample of a larger
   one.
 - `matching`: Entity names -> vocabulary words, and a report of how each was found.
-- `match_report`: How each entity's word was found: the result of `match_names`.
-- `unreliable`: Known vectors that are not to be relied on: entities that have a word but count as
-  unknown.
+- `match_report`: How each entity's word was found: the result of `match_names`; and which words are
+  not to be relied on.
 - `kept_names`: Very many names in two arrays, with an index: found without holding them as texts.
 - `ngrams`: Names -> hashed character n-grams, many thousand names at once.
 - `spelling_model`: A model from the spelling of a word to its vector, learnt on a whole vocabulary,

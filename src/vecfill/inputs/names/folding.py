@@ -126,9 +126,9 @@ def core(folded_word: str) -> str:
         tokens = tokens[:-1]
     if len(tokens) > 1 and tokens[-1] == "and":  # "Tiffany & Co"
         tokens = tokens[:-1]
-    kept = "".join(tokens).replace("'", "")
+    stem = "".join(tokens).replace("'", "")
     # One letter is no name: "A. Co" would otherwise be the article "a".
-    return kept if len(kept) > 1 else folded_word.replace("_", "").replace("'", "")
+    return stem if len(stem) > 1 else folded_word.replace("_", "").replace("'", "")
 
 
 def _join(words: Sequence[str]) -> str:

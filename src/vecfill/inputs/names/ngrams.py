@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from vecfill.inputs.names.folding import folded
-from vecfill.inputs.texts.tfidf import TextRows, leading_components
+from vecfill.inputs.texts.text_rows import TextRows, leading_components
 from vecfill.machine.compiled import compiled
 
 SHORTEST = 3
@@ -169,7 +169,7 @@ def _hash(letters: np.ndarray, starts: np.ndarray, ends: np.ndarray, hashes: np.
                     value = (value ^ letter) * _PRIME
                     size = end - begin + 1
                     if SHORTEST <= size < length:
-                        mixed = (value ^ (value >> np.uint64(33))) * _MIX
-                        hashes[out] = mixed ^ (mixed >> np.uint64(33))
+                        scrambled = (value ^ (value >> np.uint64(33))) * _MIX
+                        hashes[out] = scrambled ^ (scrambled >> np.uint64(33))
                         out += 1
             first = place + 1

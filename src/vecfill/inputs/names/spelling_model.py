@@ -102,8 +102,8 @@ def fit_spelling(words: Sequence[str], vectors: np.ndarray) -> SpellingModel:
     targets = [np.ascontiguousarray((vectors[:, b] - mean[b]) / np.float32(scale)) for b in blocks]
     solve = partial(_solved, columns, starts, len(keys))
     with one_blas_thread(), ThreadPoolExecutor(_N_THREADS) as pool:
-        found = np.hstack([part.astype(np.float16) for part in pool.map(solve, targets)])
-    return SpellingModel(keys, rows, found, mean, scale)
+        coefficients = np.hstack([part.astype(np.float16) for part in pool.map(solve, targets)])
+    return SpellingModel(keys, rows, coefficients, mean, scale)
 
 
 def _solved(
@@ -130,13 +130,13 @@ def _solved(
 
 
 @compiled
-def _dots(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _dots(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the product of each column with its counterpart, in double precision."""
-    found = np.zeros(one.shape[1])
-    for row in range(one.shape[0]):
-        for dim in range(one.shape[1]):
-            found[dim] += np.float64(one[row, dim] * other[row, dim])
-    return found
+    products = np.zeros(first.shape[1])
+    for row in range(first.shape[0]):
+        for dim in range(first.shape[1]):
+            products[dim] += np.float64(first[row, dim] * second[row, dim])
+    return products
 
 
 @compiled
@@ -165,14 +165,14 @@ def _advance(
     step: np.ndarray,
 ) -> np.ndarray:
     """Go one step; return the preconditioned length of the new residual, by dimension."""
-    found = np.zeros(direction.shape[1])
+    lengths = np.zeros(direction.shape[1])
     for row in range(direction.shape[0]):
         for dim in range(direction.shape[1]):
             solution[row, dim] += step[dim] * direction[row, dim]
             value = residual[row, dim] - step[dim] * product[row, dim]
             residual[row, dim] = value
-            found[dim] += np.float64(value * value * inverse[row, 0])
-    return found
+            lengths[dim] += np.float64(value * value * inverse[row, 0])
+    return lengths
 
 
 @compiled

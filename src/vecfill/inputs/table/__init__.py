@@ -6,8 +6,7 @@
   later.
 - `features`: Columns of a table -> one numeric matrix, and notes on what became of each.
 - `scaling`: Columns of a domain brought to one scale.
-- `vector_cells`: A column of vectors -> an array and a mask; a cell without a vector is null.
 - `one_table`: One table with features and a column of vectors: split into what `impute` needs, and
   filled.
-- `filling`: A table and vectors for some of its rows -> the same kind of table, those cells filled.
+- `filling`: Columns of vectors: read from a table, and filled in for some of its rows.
 """

@@ -19,7 +19,7 @@ import numpy as np
 
 from vecfill.inputs.table.columns import Categories, Numbers, read_cells, read_numbers
 from vecfill.inputs.table.frames import Cells
-from vecfill.inputs.texts.tfidf import TextModel, text_rows, words_of
+from vecfill.inputs.texts.text_rows import TextModel, text_rows, words_of
 
 MOST_INDICATORS = 256
 """Categories of one column that get an indicator each; a guess."""
@@ -375,7 +375,7 @@ def signs_of(label: str) -> np.ndarray:
 
 def _dense_block(
     column: Column,
-    what: str,
+    encoding: str,
     values: np.ndarray,
     encoder: Callable[[float], Any],
     note: str,
@@ -391,6 +391,6 @@ def _dense_block(
     def write(part: np.ndarray) -> None:
         part[:] = weight * unit
 
-    names = [f"{column.name} ({what}) {number + 1}" for number in range(values.shape[1])]
+    names = [f"{column.name} ({encoding}) {number + 1}" for number in range(values.shape[1])]
     scale = weight * float(1.0 / np.sqrt(variance))
     return Block(column, names, encoder(scale), write, note)

@@ -280,8 +280,8 @@ def _from_text(
         _refuse_what_was_meant_otherwise(name, times, cells, entities)
     labels = tuple(sorted(times))
     codes = pc.index_in(cells, value_set=text_array(labels).cast(pa.large_string()))
-    found = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
-    return Categories(name, found, labels, is_asked=is_category)
+    filled_codes = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
+    return Categories(name, filled_codes, labels, is_asked=is_category)
 
 
 def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:

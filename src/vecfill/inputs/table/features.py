@@ -162,8 +162,8 @@ def features_of_columns(
     """
     findings = _Findings()
     blocks = _blocks(columns, scales, findings, label)
-    used = [block.column for block in blocks]
-    is_empty = _n_missing_of_rows(used) == len(blocks)
+    used_columns = [block.column for block in blocks]
+    is_empty = _n_missing_of_rows(used_columns) == len(blocks)
     if skip_empty and is_empty.any():
         rows = np.flatnonzero(~is_empty)
         described = features_of_columns(
@@ -175,20 +175,20 @@ def features_of_columns(
         )
         notes = (*findings.about_absent(int(is_empty.sum())), *described.notes)
         return replace(described, notes=notes)
-    _refuse_gaps(entities, used, label)
+    _refuse_gaps(entities, used_columns, label)
     notes = findings.sentences()
     if not scales.standardize:
-        notes += _notes_on_scales(used)
+        notes += _notes_on_scales(used_columns)
     names = [name for block in blocks for name in block.names]
     _refuse_too_large(len(entities), len(names), blocks, label)
     is_large = len(entities) * len(names) >= LARGE
-    is_short = is_large and all(column.fits_32_bits(_LOST_OF_SPREAD) for column in used)
+    is_short = is_large and all(column.fits_32_bits(_LOST_OF_SPREAD) for column in used_columns)
     vectors = np.zeros((len(entities), len(names)), np.float32 if is_short else np.float64)
     start = 0
     for block in blocks:
         block.write(vectors[:, start : start + len(block.names)])
         start += len(block.names)
-    used_names = {column.name for column in used}
+    used_names = {column.name for column in used_columns}
     unused = tuple(column.name for column in columns if column.name not in used_names)
     reader = ColumnsReader(tuple(block.encoder for block in blocks), unused, key=key)
     if dtype is not None:

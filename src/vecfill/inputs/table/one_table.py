@@ -16,8 +16,8 @@ from vecfill.inputs.files import read_domain
 from vecfill.inputs.names.match_report import Match, MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import has_value
+from vecfill.inputs.table.filling import read_vectors
 from vecfill.inputs.table.frames import Frame, frame_of, keyed
-from vecfill.inputs.table.vector_cells import read_vectors
 from vecfill.requests import RARITY_OPTIONS, TABLE_OPTIONS, TEXT_OPTIONS, Reading
 
 USED = (*TABLE_OPTIONS, *TEXT_OPTIONS, *RARITY_OPTIONS, "vector", "exclude", "min_count")
@@ -55,12 +55,12 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
             "no embedding was passed. Pass one, or name the column of the table that holds the "
             "vectors (vector=)."
         )
-    others = [each.name for each in fields(reading) if each.name not in USED]
+    unused = [option.name for option in fields(reading) if option.name not in USED]
     why = "features and vectors are in one table"
-    reading.refuse_unused((), others, why)
+    reading.refuse_unused((), unused, why)
     frame = _frame(source, reading)
-    entities, rest = keyed(frame, reading.key)
-    cells = read_vectors(rest, reading.vector, entities)
+    entities, columns = keyed(frame, reading.key)
+    cells = read_vectors(columns, reading.vector, entities)
     # The vectors are what is looked for, so they cannot describe the entities as well.
     features = replace(reading, vector=None, ignore=(*reading.ignore, reading.vector))
     features = replace(features, exclude=(), min_count=None)
@@ -121,18 +121,18 @@ def without_imputed(source: Any, confidence: str, reading: Reading) -> Reading:
         raise InputError("confidence='' is no name for a column. Choose one.")
     if confidence not in frame.names:
         return reading
-    entities, rest = keyed(frame, reading.key)
-    if confidence not in rest.names or confidence == reading.vector:
+    entities, columns = keyed(frame, reading.key)
+    if confidence not in columns.names or confidence == reading.vector:
         raise InputError(
             f"confidence={confidence!r} is the column of names or of vectors. Choose another name."
         )
-    has_confidence = _has_value(rest, confidence)
-    has_vector = _has_value(rest, str(reading.vector))
+    has_confidence = _has_value(columns, confidence)
+    has_vector = _has_value(columns, str(reading.vector))
     for entity, is_sure, is_known in zip(entities, has_confidence, has_vector, strict=True):
         if is_sure and not is_known:
             raise InputError(
-                f"{rest.label}: the column {confidence!r} has a value for {entity!r}, which has no "
-                "vector, so it does not hold confidences of imputed ones. Choose another name."
+                f"{columns.label}: the column {confidence!r} has a value for {entity!r}, which has "
+                "no vector, so it does not hold confidences of imputed ones. Choose another name."
             )
     imputed = compress(entities, has_confidence)
     ignore, exclude = (*reading.ignore, confidence), (*reading.exclude, *imputed)

@@ -18,8 +18,7 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import MISSING
 from vecfill.inputs.table.frames import Cells, Frame, frame_of, keyed, objects
 from vecfill.inputs.texts.encoders import encoded
-from vecfill.inputs.texts.tfidf import TextModel, TextRows, text_rows
-from vecfill.inputs.texts.word_means import word_means
+from vecfill.inputs.texts.text_rows import TextModel, TextRows, text_rows, word_means
 from vecfill.requests import TEXT_OPTIONS, Reading
 from vecfill.wording import count
 
@@ -202,35 +201,39 @@ def text(
     """
     if encoder is None and cache is not None:
         raise InputError(f"cache={cache!r} has no effect without encoder=. Leave it out.")
-    asked = {"encoding": encoding, "separator": separator, "header": header}
+    text_options = {"encoding": encoding, "separator": separator, "header": header}
     if not isinstance(source, str | os.PathLike):
-        Reading(**asked).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
+        Reading(**text_options).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
     if isinstance(source, Mapping):
         if columns is not None or key is not None:
             raise InputError("columns= and key= are for tables; a mapping has its keys and texts.")
         names = unique_entities(source, where="the texts")
         return _source(names, [_texts([*source.values()], "the texts", names)], encoder, cache)
-    frame = frame_of(source, **asked)
+    frame = frame_of(source, **text_options)
     if frame is None:
         raise InputError(
             f"texts cannot be read from an object of type {type(source).__name__}. Pass a table, "
             "the path of one, or a mapping from entity to text."
         )
-    entities, rest = keyed(frame, key)
+    entities, columns_of_frame = keyed(frame, key)
     parts = [
-        _texts(rest.cells[rest.names.index(name)], f"{rest.label}, column {name!r}", entities)
-        for name in _chosen(rest, columns)
+        _texts(
+            columns_of_frame.cells[columns_of_frame.names.index(name)],
+            f"{columns_of_frame.label}, column {name!r}",
+            entities,
+        )
+        for name in _chosen(columns_of_frame, columns)
     ]
-    found = _source(entities, parts, encoder, cache)
-    return replace(found, columns=tuple(_chosen(rest, columns)))
+    source_of_texts = _source(entities, parts, encoder, cache)
+    return replace(source_of_texts, columns=tuple(_chosen(columns_of_frame, columns)))
 
 
 def text_file(path: str | os.PathLike[str], *, encoder: Any = None) -> TextSource:
     """Return the texts of a file whose first column has names, and whose others have texts."""
     frame = frame_of(path)
     assert frame is not None, "a path is always read"
-    _, rest = keyed(frame, None)
-    return text(path, rest.names, encoder=encoder)
+    _, columns = keyed(frame, None)
+    return text(path, columns.names, encoder=encoder)
 
 
 def split_texts(
@@ -255,7 +258,7 @@ def split_texts(
         )
     is_path = isinstance(table, str | os.PathLike)
     options = {name: getattr(reading, name) for name in TEXT_OPTIONS} if is_path else {}
-    found = {
+    sources = {
         name: text(table, name, key=reading.key, encoder=encoder, **options)
         for name in dict.fromkeys(columns)
     }
@@ -270,8 +273,8 @@ def split_texts(
     _, features = keyed(frame, reading.key)
     counts = (reading.counts,) if isinstance(reading.counts, str) else ()
     if not set(features.names) - {*columns, *reading.ignore, *counts}:
-        return found, None
-    return found, replace(reading, ignore=(*reading.ignore, *found))
+        return sources, None
+    return sources, replace(reading, ignore=(*reading.ignore, *sources))
 
 
 def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
@@ -283,12 +286,12 @@ def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
             )
         return list(frame.names)
     chosen = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else columns
-    chosen = [str(each) for each in dict.fromkeys(chosen)]
+    chosen = list(map(str, dict.fromkeys(chosen)))
     absent = [name for name in chosen if name not in frame.names]
     if absent or not chosen:
-        what = f"no column {listed(absent)}" if absent else "to be read without any column"
+        problem = f"no column {listed(absent)}" if absent else "to be read without any column"
         raise InputError(
-            f"{frame.label} has {what}. Besides entity names it has {listed(frame.names, 10)}."
+            f"{frame.label} has {problem}. Besides entity names it has {listed(frame.names, 10)}."
             + (did_you_mean(absent[0], frame.names) if absent else "")
         )
     return chosen
@@ -296,37 +299,37 @@ def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
 
 def _texts(cells: Cells, where: str, entities: Sequence[str]) -> list[str]:
     """Return cells as texts, empty where there is none; refuse what is no text."""
-    found: list[str] = []
+    texts: list[str] = []
     for row, cell in enumerate(objects(cells)):
         if is_missing(cell):
-            found.append("")
+            texts.append("")
         elif isinstance(cell, str):
             stripped = cell.strip()
-            found.append("" if stripped in MISSING else stripped)
+            texts.append("" if stripped in MISSING else stripped)
         else:
             raise InputError(
                 f"{where}, entity {entities[row]!r} (row {row + 1}): {cell!r} is of type "
                 f"{type(cell).__name__}, not text. Use numbers as columns of a table instead."
             )
-    return found
+    return texts
 
 
 def _source(
     entities: tuple[str, ...], parts: Sequence[Sequence[str]], encoder: Any, cache: Any
 ) -> TextSource:
-    joined = ["\n".join(filter(None, cells)) for cells in zip(*parts, strict=True)]
-    kept = [row for row, each in enumerate(joined) if each]
-    if not kept:
+    texts = ["\n".join(filter(None, cells)) for cells in zip(*parts, strict=True)]
+    rows = [row for row, text in enumerate(texts) if text]
+    if not rows:
         raise InputError(f"all {len(entities)} texts are empty. Check the column of text.")
-    n_empty = len(entities) - len(kept)
+    n_empty = len(entities) - len(rows)
     notes = (
         (f"{count(n_empty, 'entity has', 'entities have')} no text; left out of this source.",)
         if n_empty
         else ()
     )
     return TextSource(
-        tuple(entities[row] for row in kept),
-        tuple(joined[row] for row in kept),
+        tuple(entities[row] for row in rows),
+        tuple(texts[row] for row in rows),
         encoder,
         cache,
         notes,
