@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,16 @@ from vecfill.inputs.table.columns import read_numbers
 from vecfill.inputs.table.features import features_of_frame
 from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.io.table_files import table_format
-from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Ask, Reading, takes
+from vecfill.requests import (
+    DOMAIN_OPTIONS,
+    EDGE_OPTIONS,
+    KINDS,
+    TEXT_OPTIONS,
+    Ask,
+    Reading,
+    loaded,
+    takes,
+)
 
 __all__ = ["Domain", "as_domain"]
 
@@ -91,10 +100,7 @@ def domain_of(
     embedding = embedding_of_object(table)
     table = table if embedding is None else embedding
     if reading.kind == "embedding" and not is_embedding(table):
-        raise InputError(
-            f"kind='embedding', but {_described(table)} is no Embedding. Read the file with "
-            "vecfill.read_embedding first."
-        )
+        refuse_no_embedding(table, reading)
     if reading.kind == "edges" and isinstance(table, list | tuple):
         reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
@@ -103,11 +109,12 @@ def domain_of(
         return _domain_of_rows(table, reading)
     if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
-    if reading.kind == "edges":
-        why = "a graph has no feature columns"
-        reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
-        return _domain_of_edges(frame, reading, names_only=names_only)
-    domain = _domain_of_frame(frame, reading, names_suffice=names_suffice, skip_empty=skip_empty)
+    switches = {
+        "names_only": names_only,
+        "names_suffice": names_suffice,
+        "skip_empty": skip_empty,
+    }
+    domain = loaded(KINDS[reading.kind])(frame, reading, **switches)
     return _with_title_note(domain, frame, table, reading) if domain.is_bare else domain
 
 
@@ -133,20 +140,16 @@ def _as_set(names: str | Iterable[str]) -> set[str]:
     return {names} if isinstance(names, str) else set(names)
 
 
-def _domain_of_frame(
-    frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool
+def domain_of_features(
+    frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool, **_switches: bool
 ) -> Domain:
+    """Return what a table of features describes."""
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
-    names_suffice = names_suffice and reading.kind == "features"
     entities, columns = keyed(frame, reading.key, names_suffice=names_suffice)
     if names_suffice and set(columns.names) == _as_set(reading.ignore):
         why = "the table has nothing but names"
         reading.refuse_unused(("key", "ignore", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
         return Domain(entities, np.empty((len(entities), 0)), (), notes=frame.notes)
-    if reading.kind != "features":
-        usable = ("key", *TEXT_OPTIONS)
-        reading.refuse_unused(usable, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
-        return _distances_of_frame(entities, columns, reading.kind)
     return features_of_frame(
         entities,
         columns,
@@ -156,6 +159,45 @@ def _domain_of_frame(
         ignore=reading.ignore,
         skip_empty=skip_empty,
         key=reading.key,
+    )
+
+
+def domain_of_square(frame: Frame, reading: Reading, **_switches: bool) -> Domain:
+    """Return what a table with a row and a column for each entity describes."""
+    from vecfill.inputs.matrices import distances_of_matrix  # noqa: PLC0415 - slow to load
+
+    reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
+    entities, square = keyed(frame, reading.key)
+    why = f"it is not for a matrix of {reading.kind}"
+    reading.refuse_unused(("key", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+    advice = f"A matrix of {reading.kind} holds numbers only."
+    columns = [
+        read_numbers(square.label, name, cells, entities, advice=advice)
+        for name, cells in zip(square.names, square.cells, strict=True)
+    ]
+    return distances_of_matrix(
+        np.column_stack(columns),
+        entities,
+        columns=square.names,
+        are_similarities=reading.kind == "similarities",
+        label=square.label,
+    )
+
+
+def domain_of_edge_list(
+    frame: Frame, reading: Reading, *, names_only: bool, **_switches: bool
+) -> Domain:
+    """Return the graph that a table of edges describes."""
+    why = "a graph has no feature columns"
+    reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+    return _domain_of_edges(frame, reading, names_only=names_only)
+
+
+def refuse_no_embedding(table: Any, reading: Reading, **_switches: bool) -> NoReturn:
+    """Refuse what is said to be an embedding and is none."""
+    raise InputError(
+        f"kind={reading.kind!r}, but {_described(table)} is no Embedding. Read the file with "
+        "vecfill.read_embedding first."
     )
 
 
@@ -244,23 +286,6 @@ def _vectors_and_names(
 
 def _described(source: object) -> str:
     return f"an object of type {type(source).__name__}"
-
-
-def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: str) -> Domain:
-    from vecfill.inputs.matrices import distances_of_matrix  # noqa: PLC0415 - slow to load
-
-    advice = f"A matrix of {kind} holds numbers only."
-    columns = [
-        read_numbers(frame.label, name, cells, entities, advice=advice)
-        for name, cells in zip(frame.names, frame.cells, strict=True)
-    ]
-    return distances_of_matrix(
-        np.column_stack(columns),
-        entities,
-        columns=frame.names,
-        are_similarities=kind == "similarities",
-        label=frame.label,
-    )
 
 
 def _frame_of_tuples(edges: Sequence[Any]) -> Frame:

@@ -146,7 +146,7 @@ def _vocabulary_sample(domain: Domain, reading: Reading, *, fuses: bool) -> Voca
 
     if fuses and needs_vocabulary(domain, reading.name_mode):
         return VocabularySample(domain.entities)
-    return VocabularySample((), most=FEW_WORDS, n_frequent=FEW_WORDS)
+    return VocabularySample((), n_most=FEW_WORDS, n_frequent=FEW_WORDS)
 
 
 def _described(

@@ -109,8 +109,12 @@ CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
 
 
 def classes() -> dict[str, type]:
-    """Return what a file may hold, by name; types of columns may have come while we ran."""
-    return {**{kind.__name__: kind for kind in COLUMN_TYPES}, **CLASSES}
+    """Return what a file may hold, by name.
+
+    Types of columns and readers of sources that others wrote are there as soon as they are loaded.
+    """
+    added = (*COLUMN_TYPES, *later_rows.Reader.__subclasses__())
+    return {**{kind.__name__: kind for kind in added}, **CLASSES}
 
 
 _OF_VERSION_1 = {

@@ -289,7 +289,7 @@ def file_of_words(folder, n_words):
 
 @pytest.mark.parametrize("n_words", [3, 50, 51, 400, 1000])
 def test_a_sample_of_a_long_file_is_even_and_holds_the_parts_of_names(tmp_path, n_words):
-    sample = VocabularySample(["W1 w37", "x"], most=50)
+    sample = VocabularySample(["W1 w37", "x"], n_most=50)
     with Scan(file_of_words(tmp_path, n_words)) as scan:
         for batch in scan:
             sample.add(batch)
@@ -332,7 +332,7 @@ class Rows:
 
 
 def test_parts_of_names_are_kept_in_later_batches_of_a_sampled_file():
-    sample = VocabularySample(["w301 w503"], most=50)
+    sample = VocabularySample(["w301 w503"], n_most=50)
     for first_row in range(0, 600, 100):
         sample.add(Rows(first_row, 100))
     found = sample.embedding()

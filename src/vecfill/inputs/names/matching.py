@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.names.folding import affixed, core, folded, glued, without_case
+from vecfill.inputs.names.folding import Folding, folded, glued
 from vecfill.inputs.names.match_report import How, Match, MatchReport
 from vecfill.io.tables import read_pairs
-from vecfill.requests import LEVELS
+from vecfill.requests import LEVELS, loaded
 
 _HOW_OF_RANK: tuple[How, ...] = ("exact", "case", "loose", "loose")
 _BATCH = 1 << 14
@@ -107,6 +107,7 @@ class NameSearch:
         if level not in LEVELS:
             raise InputError(f"level={level!r} is not known. Use 'exact', 'case' or 'loose'.")
         self._level = level
+        self._folding: Folding = loaded(LEVELS[level])
         self._names = unique_entities(entities, where="the entities")
         self._alias_of = _aliases(aliases)
         self._excluded = {
@@ -135,18 +136,18 @@ class NameSearch:
 
     def _index(self) -> None:
         """Find the keys by which words will be looked up."""
-        is_loose = self._level == "loose"
-        tokens_of = folded(self._searched) if is_loose else []
-        keys = glued(tokens_of) if is_loose else _keys(self._searched, self._level)
+        tokens = self._folding.tokens(self._searched)
+        keys = self._folding.keys(tokens)
         self._by_key: dict[str, list[str]] = {}
         self._by_core: dict[str, list[str]] = {}
         for name, key in zip(self._searched, keys, strict=True):
             self._by_key.setdefault(key, []).append(name)
-        for name, tokens in zip(self._searched, tokens_of, strict=is_loose):
-            if stem := core(tokens):
-                self._by_core.setdefault(stem, []).append(name)
+        if self._folding.core is not None:
+            for name, stem in zip(self._searched, map(self._folding.core, tokens), strict=True):
+                if stem:
+                    self._by_core.setdefault(stem, []).append(name)
         self._wanted = self._by_key.keys() | self._by_core.keys()
-        near_keys = without_case(self._searched) if self._level == "exact" else keys
+        near_keys = self._folding.near_keys(self._searched, keys)
         self._prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
 
     def offer(self, words: Sequence[str]) -> list[int]:
@@ -158,22 +159,18 @@ class NameSearch:
         if self._alias_words and (alias_words := self._alias_words.intersection(words)):
             self._present.update(alias_words)
             best_places.update(place for place, word in enumerate(words) if word in alias_words)
-        if self._level == "loose":
-            tokens_of = folded(words)
-            keys = glued(tokens_of)
-            places = [place for place, key in enumerate(keys) if key in self._wanted]
-            places = sorted({*places, *affixed(tokens_of)})
-        else:
-            tokens_of = words
-            keys = without_case(words) if self._level == "case" else words
-            places = [place for place, key in enumerate(keys) if key in self._wanted]
+        folding = self._folding
+        tokens = folding.tokens(words)
+        keys = folding.keys(tokens)
+        places = [place for place, key in enumerate(keys) if key in self._wanted]
+        if folding.affixed is not None:
+            places = sorted({*places, *folding.affixed(tokens)})
         for place in places:
-            core_key = core(tokens_of[place]) if self._level == "loose" else keys[place]
-            if self._add_hits(words[place], keys[place], core_key, self._n_words + place):
+            stem = keys[place] if folding.core is None else folding.core(tokens[place])
+            if self._add_hits(words[place], keys[place], stem, self._n_words + place):
                 best_places.add(place)
         if not self._hits:
-            near_keys = without_case(words) if self._level == "exact" else keys
-            _keep_near(words, near_keys, self._prefixes, self._near)
+            _keep_near(words, folding.near_keys(words, keys), self._prefixes, self._near)
         self._n_words += len(words)
         return sorted(best_places)
 
@@ -184,7 +181,7 @@ class NameSearch:
         for name in dict.fromkeys((*same_key, *self._by_core.get(core_key, ()))):
             rank = _rank(name, word, is_same_key=name in same_key)
             # A key of nothing but separators proves nothing: "---" and "..." differ.
-            if rank < 2 or (self._level == "loose" and key):
+            if rank < 2 or key:
                 hits = self._hits.setdefault(name, [])
                 _add(hits, _Hit(rank, position, word))
                 is_best = is_best or hits[0].word == word
@@ -224,12 +221,6 @@ class NameSearch:
             alternatives = tuple(hit.word for hit in lesser[:_N_ALTERNATIVES])
             return Match(name, best.word, _HOW_OF_RANK[best.rank], alternatives)
         return Match(name, None, "none")
-
-
-def _keys(words: Sequence[str], level: str) -> list[str]:
-    if level == "loose":
-        return glued(folded(words))
-    return without_case(words) if level == "case" else list(words)
 
 
 def _rank(name: str, word: str, *, is_same_key: bool) -> int:
@@ -309,10 +300,10 @@ def _keep_near(
 def _nearest(names: list[str], near: dict[str, list[str]]) -> tuple[tuple[str, str], ...]:
     """Return the nearest misses, (entity, word), best first; of the first 2,000 entities."""
     misses: list[tuple[float, str, str]] = []
-    keys = _keys(names[:2000], "loose")
+    keys = glued(folded(names[:2000]))
     words = list(dict.fromkeys(word for near_words in near.values() for word in near_words))
     by_start: dict[str, list[tuple[str, str]]] = {}
-    for word, key in zip(words, _keys(words, "loose"), strict=True):
+    for word, key in zip(words, glued(folded(words)), strict=True):
         by_start.setdefault(key[:_NEAR_PREFIX], []).append((word, key))
     for name, key in zip(names, keys, strict=False):
         for word, word_key in by_start.get(key[:_NEAR_PREFIX], ()):

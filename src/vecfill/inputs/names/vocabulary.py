@@ -25,7 +25,7 @@ candidates is the same."""
 class VocabularySample:
     r"""Gathers words and vectors of a file while it is read from front to back.
 
-    All words are kept while there are at most `most`. Then every second row of the file is, then
+    All words are kept while there are at most `n_most`. Then every second row of the file is, then
     every fourth, and so on, so that the sample is even whatever the length of the file. Words that
     are parts of entity names are always kept, and so are the `n_frequent` first ones. Rows that are
     not finite are left out, and of a word that comes twice the first row counts.
@@ -37,7 +37,7 @@ class VocabularySample:
     >>> from vecfill.io import Scan
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
     >>> _ = path.write_text("".join(f"word{row} {row} 1\n" for row in range(10)))
-    >>> sample = VocabularySample(["Word9 Inc"], most=4)
+    >>> sample = VocabularySample(["Word9 Inc"], n_most=4)
     >>> with Scan(path) as scan:
     ...     for batch in scan:
     ...         sample.add(batch)
@@ -46,10 +46,10 @@ class VocabularySample:
     """
 
     def __init__(
-        self, entities: Iterable[str], *, most: int = MOST_WORDS, n_frequent: int = 0
+        self, entities: Iterable[str], *, n_most: int = MOST_WORDS, n_frequent: int = 0
     ) -> None:
         self._parts = {part for name in folded(list(entities)) for part in name.split("_")}
-        self._most = most
+        self._n_most = n_most
         self._n_frequent = n_frequent
         self._step = 1
         self._n_read = 0
@@ -77,7 +77,7 @@ class VocabularySample:
         while (
             len(self._words)
             - sum(int(is_part_of_batch.sum()) for is_part_of_batch in self._is_part)
-            > self._most
+            > self._n_most
         ):
             self._thin_out()
 
