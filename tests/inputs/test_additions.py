@@ -1,4 +1,4 @@
-"""What vecfill does not know (a type of column, a kind of source, a way to fold names) is one entry.
+"""What vecfill does not know (a column type, a kind of source, a way to fold names) is one entry.
 
 Each works in impute, add, save, load and the report.
 """

@@ -84,11 +84,6 @@ def _nothing_but_names(mode: str | None) -> str:
     )
 
 
-def needs_vocabulary(domain: Domain, names: str | None) -> bool:
-    """Tell whether the whole embedding must be read to describe the entities."""
-    return names != "off" or any(source.late is not None for source in domain.sources)
-
-
 def _parts_source(
     entities: tuple[str, ...],
     vocabulary: Embedding | None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from vecfill.inputs.counts import is_column, read_counts
 from vecfill.inputs.domain import Domain, as_domain, domain_of
 from vecfill.inputs.names.match_report import MatchReport, without_unreliable
 from vecfill.inputs.names.matching import NameSearch
+from vecfill.inputs.names.vocabulary import FEW_WORDS, VocabularySample
 from vecfill.inputs.prepared import is_late
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
 from vecfill.inputs.sources import are_sources, numbered, read_sources
@@ -28,9 +29,6 @@ from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
 from vecfill.io.tables import TableFile
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading
-
-if TYPE_CHECKING:
-    from vecfill.inputs.names.vocabulary import VocabularySample
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -123,7 +121,13 @@ def read_inputs(
     rows = {word: candidates.rows[word] for word in known.words}
     words = None if whole is None else whole.embedding()
     if fuses:
-        domain = _described(domain, words, matches, Path(embedding), reading.name_mode, progress)
+        from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
+        from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
+
+        mode = reading.name_mode
+        cache = names_cache_of(Path(embedding), is_asked=mode is not None)
+        options = {"names": mode, "cache": cache, "progress": progress}
+        domain = described(domain, words, matches.words, **options)
     return Inputs(
         domain,
         matches,
@@ -141,28 +145,12 @@ def read_inputs(
 
 def _vocabulary_sample(domain: Domain, reading: Reading, *, fuses: bool) -> VocabularySample:
     """Return what gathers the words of the file: all that names need, or enough to look at."""
-    from vecfill.inputs.describing import needs_vocabulary  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names.vocabulary import FEW_WORDS, VocabularySample  # noqa: PLC0415
-
-    if fuses and needs_vocabulary(domain, reading.name_mode):
+    is_read = reading.name_mode != "off" or any(
+        source.late is not None for source in domain.sources
+    )
+    if fuses and is_read:
         return VocabularySample(domain.entities)
     return VocabularySample((), n_most=FEW_WORDS, n_frequent=FEW_WORDS)
-
-
-def _described(
-    domain: Domain,
-    words: Embedding | None,
-    matches: MatchReport,
-    embedding: Path,
-    mode: str | None,
-    progress: Progress | None,
-) -> Domain:
-    """Return the domain with what words and vectors of the whole file tell about it."""
-    from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
-
-    cache = names_cache_of(embedding, is_asked=mode is not None)
-    return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
 
 
 def _scan(embedding: PathOrName, table: Any, reading: Reading) -> Scan:
