@@ -10,9 +10,9 @@ from typing import Any
 
 from vecfill.errors import InputError
 from vecfill.inputs.table.columns import read_numbers
-from vecfill.inputs.table.frames import Frame, frame_of, keyed
+from vecfill.inputs.table.frames import Frame, frame_by, keyed
 from vecfill.io.tables import read_pairs
-from vecfill.requests import TEXT_OPTIONS, Reading
+from vecfill.requests import Reading
 
 
 def is_column(counts: Any) -> bool:
@@ -63,8 +63,7 @@ def _of_file(path: str | os.PathLike[str]) -> dict[str, float]:
 
 
 def _of_column(table: Any, reading: Reading) -> dict[str, float]:
-    options = {name: getattr(reading, name) for name in TEXT_OPTIONS}
-    frame = frame_of(table, **options) if not isinstance(table, Mapping) else None
+    frame = None if isinstance(table, Mapping) else frame_by(table, reading)
     if frame is None:
         raise InputError(
             f"counts={reading.counts!r} is no file, and the table has no columns. Pass a mapping "
@@ -85,8 +84,9 @@ def _numbers(frame: Frame, column: str, entities: tuple[str, ...]) -> list[float
             f"counts={column!r} is neither a file nor a column of {frame.label}. Its columns are "
             f"{', '.join(frame.names[:10])}."
         )
-    cells = frame.cells[frame.names.index(column)]
-    numbers = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
+    numbers = read_numbers(
+        frame.label, column, frame.columns[column], entities, advice="Counts are numbers."
+    )
     return [float(value) for value in numbers]
 
 

@@ -15,7 +15,7 @@ from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.embeddings import embedding_of_object
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.columns import read_matrix
 from vecfill.inputs.table.features import features_of_frame
 from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.io.table_files import table_format
@@ -171,12 +171,8 @@ def domain_of_square(frame: Frame, reading: Reading, **_switches: bool) -> Domai
     why = f"it is not for a matrix of {reading.kind}"
     reading.refuse_unused(("key", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
     advice = f"A matrix of {reading.kind} holds numbers only."
-    columns = [
-        read_numbers(square.label, name, cells, entities, advice=advice)
-        for name, cells in zip(square.names, square.cells, strict=True)
-    ]
     return distances_of_matrix(
-        np.column_stack(columns),
+        read_matrix(square, entities, advice=advice),
         entities,
         columns=square.names,
         are_similarities=reading.kind == "similarities",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.columns import read_matrix
 from vecfill.inputs.table.filling import is_vectors, read_vectors
 from vecfill.inputs.table.frames import Frame, comes_from, frame_of, keyed
 
@@ -76,9 +77,7 @@ def _stacked(vectors: Mapping[Any, Any]) -> np.ndarray:
 
 
 def _of_frame(frame: Frame, key: str | None, vector: str | None) -> Embedding:
-    lists = [
-        name for name, cells in zip(frame.names, frame.cells, strict=True) if is_vectors(cells)
-    ]
+    lists = [name for name, cells in frame.columns.items() if is_vectors(cells)]
     if vector is None and len(lists) > 1:
         raise InputError(
             f"{frame.label} has {len(lists)} columns of vectors: {', '.join(map(repr, lists))}. "
@@ -88,21 +87,12 @@ def _of_frame(frame: Frame, key: str | None, vector: str | None) -> Embedding:
         name = vector if vector is not None else lists[0]
         # `key` is that of the table of features, which this table need not share.
         is_here = key in frame.names or (key is not None and key == frame.index_name)
-        words, columns_of_frame = keyed(frame, key if is_here else None)
-        cells_of_vectors = read_vectors(columns_of_frame, name, words)
-        known = [
-            word
-            for word, is_known in zip(words, cells_of_vectors.is_known, strict=True)
-            if is_known
-        ]
-        return Embedding(known, cells_of_vectors.vectors[cells_of_vectors.is_known])
-    words, columns_of_frame = keyed(frame, None)
-    advice = "An embedding holds numbers only."
-    columns = [
-        read_numbers(columns_of_frame.label, name, cells, words, advice=advice)
-        for name, cells in zip(columns_of_frame.names, columns_of_frame.cells, strict=True)
-    ]
-    return Embedding(words, np.column_stack(columns))
+        words, columns = keyed(frame, key if is_here else None)
+        cells = read_vectors(columns, name, words)
+        known = list(compress(words, cells.is_known))
+        return Embedding(known, cells.vectors[cells.is_known])
+    words, columns = keyed(frame, None)
+    return Embedding(words, read_matrix(columns, words, advice="An embedding holds numbers only."))
 
 
 def _no_embedding(source: Any) -> str:

@@ -149,7 +149,7 @@ def facts_of(
     is_there = guess in frame.names or (guess is not None and guess == frame.index_name)
     chosen_key = guess if key is None and is_there else key
     entities, features = keyed(frame, chosen_key, names_suffice=names_suffice)
-    return Facts(entities, dict(zip(features.names, features.cells, strict=True)), features.label)
+    return Facts(entities, features.columns, features.label)
 
 
 def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:

@@ -184,7 +184,7 @@ def _edge_columns(
             f"edge_columns={tuple(columns)!r}, but {frame.label} has the columns "
             f"{listed(frame.names, 6)}. Name two of them, and a third for weights."
         )
-    chosen = [(name, frame.cells[frame.names.index(name)]) for name in columns]
+    chosen = [(name, frame.columns[name]) for name in columns]
     return chosen[0], chosen[1], chosen[2] if len(chosen) == 3 else None
 
 

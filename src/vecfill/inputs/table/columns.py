@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
-from vecfill.inputs.table.frames import Cells, objects
+from vecfill.inputs.table.frames import Cells, Frame, objects
 from vecfill.io.plain_tables import MISSING, text_array
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
@@ -230,6 +230,15 @@ def read_numbers(
     raise InputError(
         f"{label}, column {name!r} holds text such as {column.labels[0][:60]!r}. {advice}"
     )
+
+
+def read_matrix(frame: Frame, rows: Sequence[str], *, advice: str) -> np.ndarray:
+    """Return all columns of a table as numbers; anything else is refused with some advice."""
+    columns = frame.columns.items()
+    numbers = [
+        read_numbers(frame.label, name, cells, rows, advice=advice) for name, cells in columns
+    ]
+    return np.column_stack(numbers)
 
 
 def has_value(cells: Cells) -> list[bool]:

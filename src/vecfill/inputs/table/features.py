@@ -119,7 +119,7 @@ def features_of_frame(
             )
     columns = [
         read_cells(frame.label, name, cells, entities, is_category=name in categorical)
-        for name, cells in zip(frame.names, frame.cells, strict=True)
+        for name, cells in frame.columns.items()
         if name not in ignore
     ]
     domain = features_of_columns(

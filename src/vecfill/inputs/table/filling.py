@@ -66,7 +66,7 @@ def read_vectors(frame: Frame, name: str, entities: Sequence[str]) -> VectorCell
             f"{did_you_mean(name, frame.names)} Its columns are {listed(frame.names, 10)}."
         )
     where = f"{frame.label}, column {name!r}"
-    cells = frame.cells[frame.names.index(name)]
+    cells = frame.columns[name]
     if isinstance(cells, list):
         lists = [None if is_missing(cell) else cell for cell in cells]
         return _of_objects(lists, where, entities)

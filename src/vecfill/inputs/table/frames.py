@@ -14,6 +14,7 @@ import pyarrow as pa
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed, unique_entities
 from vecfill.io.tables import read_table
+from vecfill.requests import TEXT_OPTIONS, Reading
 
 Cells: TypeAlias = "pa.ChunkedArray | list[Any]"
 """One column: Arrow's, or Python objects if Arrow could make no one type of them."""
@@ -40,6 +41,16 @@ class Frame:
     notes: tuple[str, ...] = ()
     index: list[Any] | None = None
     index_name: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Cells]:
+        """The cells of each column by its name."""
+        return dict(zip(self.names, self.cells, strict=True))
+
+
+def frame_by(source: object, reading: Reading) -> Frame | None:
+    """Return what `frame_of` does, with the options of a `Reading` for files of text."""
+    return frame_of(source, **{name: getattr(reading, name) for name in TEXT_OPTIONS})
 
 
 def frame_of(

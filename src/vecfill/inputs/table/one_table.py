@@ -17,7 +17,7 @@ from vecfill.inputs.names.match_report import Match, MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import has_value
 from vecfill.inputs.table.filling import read_vectors
-from vecfill.inputs.table.frames import Frame, frame_of, keyed
+from vecfill.inputs.table.frames import Frame, frame_by, keyed
 from vecfill.requests import RARITY_OPTIONS, TABLE_OPTIONS, TEXT_OPTIONS, Reading
 
 USED = (*TABLE_OPTIONS, *TEXT_OPTIONS, *RARITY_OPTIONS, "vector", "exclude", "min_count")
@@ -76,7 +76,7 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
 
 
 def _frame(source: Any, reading: Reading) -> Frame:
-    frame = frame_of(source, **{name: getattr(reading, name) for name in TEXT_OPTIONS})
+    frame = frame_by(source, reading)
     if frame is None:
         raise InputError(
             f"vector={reading.vector!r} names a column, but the table is an object of type "
@@ -143,7 +143,7 @@ def _has_value(frame: Frame, column: str) -> list[bool]:
     """Tell which cells of a column are not null; in text files an empty cell is."""
     if column not in frame.names:
         return [True] * frame.n_rows  # whoever reads the column refuses it by name
-    cells = frame.cells[frame.names.index(column)]
+    cells = frame.columns[column]
     if not isinstance(cells, list) and not pa.types.is_string(cells.type):
         return cells.is_valid().to_pylist()
     return has_value(cells)

@@ -215,17 +215,13 @@ def text(
             f"texts cannot be read from an object of type {type(source).__name__}. Pass a table, "
             "the path of one, or a mapping from entity to text."
         )
-    entities, columns_of_frame = keyed(frame, key)
+    entities, described = keyed(frame, key)
+    chosen = _chosen(described, columns)
     parts = [
-        _texts(
-            columns_of_frame.cells[columns_of_frame.names.index(name)],
-            f"{columns_of_frame.label}, column {name!r}",
-            entities,
-        )
-        for name in _chosen(columns_of_frame, columns)
+        _texts(described.columns[name], f"{described.label}, column {name!r}", entities)
+        for name in chosen
     ]
-    source_of_texts = _source(entities, parts, encoder, cache)
-    return replace(source_of_texts, columns=tuple(_chosen(columns_of_frame, columns)))
+    return replace(_source(entities, parts, encoder, cache), columns=tuple(chosen))
 
 
 def text_file(path: str | os.PathLike[str], *, encoder: Any = None) -> TextSource:
