@@ -24,6 +24,7 @@ from vecfill.inputs.table.scaling import standardized, standardizing_factors
 from vecfill.wording import count
 
 _SYMMETRY = 1e-6
+"""Share of the largest entry that rounding may change: ten times the precision of float32."""
 
 
 def features_of_array(

@@ -19,15 +19,28 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.wording import count
 
 _WINDOWS = (5, 3, 2, 1)
+"""Steps of a walk, the longest first; the first length that can be afforded is taken."""
+
 _MAX_STEPS = 5e8
 _MAX_ENTRIES = 20_000_000
+"""What walks may cost, in steps and in pairs. The graph of MeSH (28,436 nodes, 14.9 million pairs)
+is within these limits; ten times as much did not end in 100 s (decision 20)."""
+
 _BLOCK_CELLS = 1 << 25
 _DENSE = 1000
+"""Nodes up to which all eigenvectors are computed, which is then faster; a guess."""
+
 LARGE = 30_000
-"""Nodes from which on a graph gets vectors by rounds, and a tree of its own edges."""
+"""Nodes from which on a graph gets vectors by rounds, and a tree of its own edges (decision 20)."""
+
 _N_TRIED = 64
+"""Nodes from which walks are tried before all are begun (decision 20)."""
+
 _N_SPARE = 32
+"""Directions beyond those that are wanted, so that the last of these converge as well; a guess."""
+
 _N_ROUNDS = 5
+"""Rounds of subspace iteration (decision 20)."""
 
 
 @one_blas_thread()

@@ -22,6 +22,8 @@ _BATCH = 1 << 14
 _N_ALTERNATIVES = 5
 _N_NEAR = 5
 _NEAR_PREFIX = 4
+"""Letters that a near miss shares with a name. Fewer would hold many words that are not near."""
+
 _WORDS_A_PREFIX = 16
 
 __all__ = ["Match", "MatchReport", "NameSearch", "match_names"]

@@ -28,7 +28,10 @@ from vecfill.inputs.table.frames import MAX_COLUMNS, Cells, Frame
 from vecfill.wording import count, percent
 
 _MAX_BYTES = 1 << 34
+"""Dense columns beyond 16 GiB are refused; a guess at what machines have."""
+
 _SCALE_GAP = 1e6
+"""How many times the spread of the others makes a column decide alone; a guess."""
 
 LARGE = 4_000_000
 """Entries from which a domain is kept in 32 bits, where they suffice."""
