@@ -353,3 +353,18 @@ def test_names_that_come_later_are_read_as_those_of_the_fit():
         again = found.reader.read(facts)
         assert again.entities == found.entities
         np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
+
+
+def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
+    monkeypatch.setattr("vecfill.inputs.names.parts.FEWEST_COMPOUNDS", 100)
+    monkeypatch.setattr("vecfill.inputs.names.domains.FEWEST_WORDS", 500)
+    rng = np.random.default_rng(0)
+    starts = sorted({"".join(rng.choice(list("bcdfgaeiou"), 5)) for _ in range(400)})
+    words = [*starts, *(f"{one}-{other}" for one, other in zip(starts, starts[7:], strict=False))]
+    base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
+    entities = [f"{starts[row]} {starts[-1 - row]}" for row in range(20)] + ["zuzu", "bacafeda"]
+    domain = names_domain(entities, {}, base)
+    assert any("are described by the vectors of the parts" in note for note in domain.notes)
+    again = domain.reader.read(Facts(tuple(entities), {}))
+    assert again.entities == domain.entities
+    np.testing.assert_allclose(again.rows, domain.vectors, rtol=1e-2, atol=1e-2)
