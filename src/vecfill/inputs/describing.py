@@ -62,7 +62,9 @@ def described(
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
     if of_names is not None:
         sources.append(Source(NAMES, (of_names,)))
-        of_parts = _parts_source(domain.entities, vocabulary, words, names)
+        # Unless names are read in one way, their parts are a source beside the spelling.
+        is_one_way = names in ("parts", "spelling") or vocabulary is None
+        of_parts = None if is_one_way else parts_guess(domain.entities, words, vocabulary)
         if of_parts is not None:
             sources.append(Source(PARTS, (of_parts,)))
     if not sources and words:
@@ -82,18 +84,6 @@ def _nothing_but_names(mode: str | None) -> str:
         f"the entities have nothing but names, and names={mode!r} finds nothing in them that can "
         "be compared. Describe the entities by a table, a text or a graph."
     )
-
-
-def _parts_source(
-    entities: tuple[str, ...],
-    vocabulary: Embedding | None,
-    words: Mapping[str, str],
-    mode: str | None,
-) -> Domain | None:
-    """Return what the parts of names of several words say, unless names are read in one way."""
-    if mode in ("parts", "spelling") or vocabulary is None:
-        return None
-    return parts_guess(entities, words, vocabulary)
 
 
 def _names_source(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -134,16 +135,9 @@ class Domain:
         """
         if self.components is None:
             return ()
-        reached = {
-            part
-            for name, part in zip(self.entities, self.components.tolist(), strict=True)
-            if name in known
-        }
-        return tuple(
-            name
-            for name, part in zip(self.entities, self.components.tolist(), strict=True)
-            if part not in reached
-        )
+        is_known = np.array([name in known for name in self.entities])
+        is_reached = np.isin(self.components, self.components[is_known])
+        return tuple(compress(self.entities, ~is_reached))
 
 
 class LateSource(Protocol):
