@@ -126,8 +126,7 @@ def read_inputs(
 
         mode = reading.name_mode
         cache = names_cache_of(Path(embedding), is_asked=mode is not None)
-        options = {"names": mode, "cache": cache, "progress": progress}
-        domain = described(domain, words, matches.words, **options)
+        domain = described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
     return Inputs(
         domain,
         matches,

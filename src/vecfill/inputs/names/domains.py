@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,14 @@ def names_domain(
     ('walked', 'talked', 'talking')
     """
     wholes, parts = whole_vectors(entities, words_of_entities, vocabulary)
-    return _domain_of_names(entities, words_of_entities, vocabulary, names_cache, wholes, parts)
+    return spelling_domain(
+        entities,
+        words_of_entities,
+        vocabulary,
+        names_cache=names_cache,
+        wholes=wholes,
+        parts=parts,
+    )
 
 
 def spelling_domain(
@@ -104,6 +112,8 @@ def spelling_domain(
     vocabulary: Embedding,
     *,
     names_cache: Path | None = None,
+    wholes: Mapping[str, np.ndarray] = MappingProxyType({}),
+    parts: PartsModel | None = None,
 ) -> Domain:
     """Return what the spelling of each name says, learnt from the words of the embedding.
 
@@ -123,6 +133,9 @@ def spelling_domain(
         Words and vectors, best those of the whole file.
     names_cache
         File in which the model is kept for another run with the same vocabulary and names.
+    wholes, parts
+        Vectors of names of several words that their parts make, which stand for what their spelling
+        says, and how later names get theirs.
 
     Examples
     --------
@@ -130,17 +143,6 @@ def spelling_domain(
     >>> spelling_domain(["walked", "talked", "talking"], {"walked": "walked"}, base)
     Domain(3 entities, 3 columns, kind='features', 1 note)
     """
-    return _domain_of_names(entities, words_of_entities, vocabulary, names_cache, {})
-
-
-def _domain_of_names(
-    entities: Sequence[str],
-    words_of_entities: Mapping[str, str],
-    vocabulary: Embedding,
-    names_cache: Path | None,
-    wholes: Mapping[str, np.ndarray],
-    parts: PartsModel | None = None,
-) -> Domain:
     if not len(entities):
         raise InputError("there are no entities, so there is no spelling to learn from.")
     rows = rows_of_others(entities, words_of_entities, vocabulary)
