@@ -60,13 +60,12 @@ def described(
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
-    if of_names is not None:
+    if of_names is not None and vocabulary is not None:
         sources.append(Source(NAMES, (of_names,)))
         # Unless names are read in one way, their parts are a source beside the spelling.
-        is_one_way = names in ("parts", "spelling") or vocabulary is None
-        of_parts = None if is_one_way else parts_guess(domain.entities, words, vocabulary)
-        if of_parts is not None:
-            sources.append(Source(PARTS, (of_parts,)))
+        if names not in ("parts", "spelling"):
+            of_parts = parts_guess(domain.entities, words, vocabulary)
+            sources += [] if of_parts is None else [Source(PARTS, (of_parts,))]
     if not sources and words:
         raise InputError(_nothing_but_names(names))
     if not sources or (of_names is None and not domain.is_joint):
