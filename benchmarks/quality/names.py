@@ -24,10 +24,9 @@ from datasets import SETS, Set
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
+from vecfill.inputs.names.domains import names_domain, parts_domain, spelling_domain
 from vecfill.inputs.names.ngrams import ngram_rows
-from vecfill.inputs.names.parts import parts_domain
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.names.spelling import names_domain, spelling_domain
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.texts.text import text
 

@@ -52,7 +52,8 @@ from vecfill.inputs.describing import described
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.names.folding import folded
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.sources import JointDomain, read_sources
+from vecfill.inputs.prepared import Domain
+from vecfill.inputs.sources import read_sources
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.sources import SourcesSpace
 from vecfill.model.space import Space
@@ -144,7 +145,7 @@ def _movie_texts(data: Set) -> list[str]:
     return ["; ".join(filter(None, each)) for each in rows]
 
 
-def joint_domain(data: Set, sources: Mapping[str, Any]) -> JointDomain:
+def joint_domain(data: Set, sources: Mapping[str, Any]) -> Domain:
     """All sources of a set, read by the words of its embedding."""
     pairs = zip(data.entities, data.words, strict=True)
     words = {name: word for name, word in pairs if word is not None}
@@ -152,7 +153,7 @@ def joint_domain(data: Set, sources: Mapping[str, Any]) -> JointDomain:
     if data.vocabulary is not None:
         whole = vf.Embedding(data.vocabulary.words, np.asarray(data.vocabulary.vectors))
     found = described(read_sources(sources, as_domain), whole, words)
-    assert isinstance(found, JointDomain)
+    assert found.is_joint
     # Reading takes blanks off the ends of names.
     assert list(found.entities) == [name.strip() for name in data.entities]
     return found

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -24,12 +25,26 @@ from vecfill.errors import OptionError
 Returned = TypeVar("Returned")
 
 
-KINDS = ("features", "embedding", "similarities", "distances", "edges")
+KINDS: dict[str, Any] = {
+    "features": "vecfill.inputs.domain:domain_of_features",
+    "embedding": "vecfill.inputs.domain:refuse_no_embedding",
+    "similarities": "vecfill.inputs.domain:domain_of_square",
+    "distances": "vecfill.inputs.domain:domain_of_square",
+    "edges": "vecfill.inputs.domain:domain_of_edge_list",
+}
+"""What a table may hold, and who makes a `Domain` of it: a function of a frame and a `Reading`, or
+where it is."""
 
 TEXT_KIND = "text"
 """A further kind that `source` knows: all columns but the names hold text."""
 
-LEVELS = ("exact", "case", "loose")
+LEVELS: dict[str, Any] = {
+    "exact": "vecfill.inputs.names.folding:EXACT",
+    "case": "vecfill.inputs.names.folding:CASE",
+    "loose": "vecfill.inputs.names.folding:LOOSE",
+}
+"""How far names and words may differ: a `Folding`, or where it is."""
+
 NAME_MODES = ("auto", "off", "spelling", "parts")
 
 TABLE_OPTIONS = ("key", "standardize", "categorical", "categorical_weight", "ignore")
@@ -47,7 +62,7 @@ class Described:
 
     what: str
     type: type = str
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
     low: float | None = None
     high: float | None = None
     metavar: str | None = None
@@ -56,6 +71,22 @@ class Described:
     in_shell: bool = True
     panel: str = ""
     """Heading under which a command's help lists it; by default that of its request."""
+
+
+def loaded(entry: Any) -> Any:
+    """Return an entry of a table, from where it is if it is written as ``"module:name"``.
+
+    So the table says what there is, and only what is asked for is loaded.
+
+    Examples
+    --------
+    >>> loaded("math:sqrt")(9.0), loaded(abs)(-1)
+    (3.0, 1)
+    """
+    if not isinstance(entry, str):
+        return entry
+    module, _, name = entry.partition(":")
+    return getattr(import_module(module), name)
 
 
 def option(default: Any, what: str, **details: Any) -> Any:

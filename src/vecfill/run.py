@@ -14,7 +14,6 @@ from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.names.match_report import MatchReport
-from vecfill.inputs.sources import JointDomain
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.memory import give_back
 from vecfill.model.fitted import Model, fit
@@ -172,7 +171,7 @@ def fuses_sources(ask: Ask) -> bool:
 def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Method) -> None:
     """Refuse a method that knows of one source if there are several."""
     domain = alignment.domain
-    if isinstance(domain, JointDomain) and asked is not None and not isinstance(asked, Fused):
+    if domain.is_joint and asked is not None and not isinstance(asked, Fused):
         names = ", ".join(each.name for each in domain.sources)
         raise OptionError(
             f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
@@ -182,7 +181,7 @@ def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Metho
 
 def _space(alignment: Alignment, degrees: tuple[int, ...], n_jobs: int | None) -> Space:
     """Return the space of the table, or the spaces of several sources."""
-    if isinstance(alignment.domain, JointDomain):
+    if alignment.domain.is_joint:
         return SourcesSpace.of_sources(alignment.domain, n_jobs=n_jobs)
     return Space.of_domain(alignment.domain, min_degrees=degrees, n_jobs=n_jobs)
 

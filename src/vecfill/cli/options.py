@@ -167,7 +167,7 @@ def _parameter(name: str, default: Any, option: Described, panel: str) -> inspec
     if name == "format":
         value = FormatName
     elif option.choices:
-        value = Literal[option.choices]
+        value = Literal[tuple(option.choices)]
     if option.several:
         value, default = list[value], None
     if default is None:

@@ -10,7 +10,7 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.exchange.extras import library
 from vecfill.exchange.rows import Found, all_rows, new_rows
-from vecfill.inputs.objects import refuse_floret
+from vecfill.inputs.embeddings import refuse_floret
 
 Pipeline = TypeVar("Pipeline")
 

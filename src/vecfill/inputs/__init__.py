@@ -5,12 +5,11 @@ Each kind of source has a folder: `table`, `names`, `texts` and `graphs`. What u
 - `files`: Files of a user -> the domain, how its names matched, and the rows of the matching words.
 - `domain`: Tables, graphs, matrices, other embeddings -> one prepared domain matrix.
 - `entities`: Entity names: text, none missing, each once.
-- `prepared`: `Domain`: what every kind of input becomes.
+- `prepared`: `Domain`: what every kind of input becomes, and the sources of which it consists.
 - `sources`: Several descriptions of the same entities -> one domain that holds them side by side.
 - `matrices`: Arrays with names, and square matrices of similarities or distances -> a domain.
-- `objects`: Vectors that live in objects of other libraries: gensim, spaCy, torch -> words and an
-  array.
-- `embeddings`: What a user has for an embedding -> an `Embedding`.
+- `embeddings`: What a user has for an embedding, such as objects of gensim, spaCy and torch -> an
+  `Embedding`.
 - `counts`: How often entities were counted: a mapping, a column of their table, or a file of pairs.
 
 All of it meets the embedding:

@@ -17,9 +17,8 @@ from vecfill.inputs.counts import read_counts
 from vecfill.inputs.describing import described
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
-from vecfill.inputs.names.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport, without_unreliable
 from vecfill.inputs.names.matching import match_names
-from vecfill.inputs.names.unreliable import without_unreliable
 from vecfill.inputs.names.vocabulary import N_BESIDES, frequent_and_even, words_besides
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.rarity import (
@@ -110,10 +109,10 @@ class Alignment:
         """Refuse a graph in which some entities have no path to a known one."""
         cut_off = self.domain.cut_off(set(self.matches.words))
         if cut_off:
-            shown = ", ".join(printable(name) for name in cut_off[:3])
+            names = ", ".join(printable(name) for name in cut_off[:3])
             raise InputError(
                 f"{count(len(cut_off), 'entity has', 'entities have')} no path in the graph to a "
-                f"known one ({shown}{' ...' if len(cut_off) > 3 else ''}). Leave out what cannot "
+                f"known one ({names}{' ...' if len(cut_off) > 3 else ''}). Leave out what cannot "
                 "be reached, or add edges."
             )
 
@@ -172,32 +171,32 @@ def align(
     if fuses:
         mode = reading.name_mode
         domain = described(domain, base, matches.words, names=mode, progress=progress)
-    found = replace(aligned(domain, base, matches), vocabulary=base)
+    alignment = replace(aligned(domain, base, matches), vocabulary=base)
     rows = {word: base.row(word) for word in matches.words.values()}
-    ordered = with_order(found, rows, vocabulary_of(base))
-    return ordered if counts is None else with_counts(found, counts, ordered.rarity)
+    ordered = with_order(alignment, rows, vocabulary_of(base))
+    return ordered if counts is None else with_counts(alignment, counts, ordered.rarity)
 
 
 def _align_one_table(table: Any, reading: Reading, matches: MatchReport | None) -> Alignment:
     """Return a table of features and the vectors that some of its rows have."""
     if matches is not None:
         raise InputError("matches= needs an embedding. In one table every row has its own vector.")
-    found = read_one_table(table, reading)
+    one_table = read_one_table(table, reading)
     counts = None if reading.counts is None else read_counts(table, reading)
-    rows = dict.fromkeys(found.matches.words, 0)  # Rows of a table tell nothing of rarity.
-    known = without_unreliable(found.matches, reading, counts=counts, rows=rows)
-    brought = replace(aligned(found.domain, found.embedding, known), table=found)
-    return brought if counts is None else with_counts(brought, counts)
+    rows = dict.fromkeys(one_table.matches.words, 0)  # Rows of a table tell nothing of rarity.
+    known = without_unreliable(one_table.matches, reading, counts=counts, rows=rows)
+    alignment = replace(aligned(one_table.domain, one_table.embedding, known), table=one_table)
+    return alignment if counts is None else with_counts(alignment, counts)
 
 
 def aligned_inputs(inputs: Inputs) -> Alignment:
     """Return what was read from files, brought together."""
-    found = aligned(inputs.domain, inputs.embedding, inputs.matches)
-    found = replace(found, vocabulary=inputs.words)
-    ordered = with_order(found, inputs.rows, inputs.vocabulary)
+    alignment = aligned(inputs.domain, inputs.embedding, inputs.matches)
+    alignment = replace(alignment, vocabulary=inputs.words)
+    ordered = with_order(alignment, inputs.rows, inputs.vocabulary)
     if inputs.counts is None:
         return ordered
-    return with_counts(found, inputs.counts, ordered.rarity)
+    return with_counts(alignment, inputs.counts, ordered.rarity)
 
 
 def vocabulary_of(embedding: Embedding) -> VocabularyMeans:
@@ -227,8 +226,8 @@ def with_counts(
         )
     if n_lacking:
         values[is_lacking] = np.nanmedian(values[alignment.is_known])
-        who = count(n_lacking, "known entity has", "known entities have")
-        notes = (*notes, f"{who} no count; the median was taken.")
+        entities_without = count(n_lacking, "known entity has", "known entities have")
+        notes = (*notes, f"{entities_without} no count; the median was taken.")
     vocabulary: VocabularyMeans | None = None
     if order is not None and order.vocabulary is not None:
         has_count = alignment.is_known & ~is_lacking
@@ -246,13 +245,13 @@ def with_order(
     moves if it is much larger than the known part.
     """
     words = alignment.matches.words
-    ranks = [rows[words[each]] for each in alignment.known]
+    ranks = [rows[words[entity]] for entity in alignment.known]
     values = np.full(len(alignment.domain), np.nan)
     values[alignment.is_known] = log_rank(ranks)
     vectors = alignment.embedding[alignment.is_known]
     if not moves_with(values[alignment.is_known], vectors):
         return alignment
-    if looks_reversed(values[alignment.is_known], [words[each] for each in alignment.known]):
+    if looks_reversed(values[alignment.is_known], [words[entity] for entity in alignment.known]):
         note = (
             "The order of the embedding was not taken for frequency: words near its end are "
             "shorter than those near its beginning, as if the rarest words came first. Pass "
@@ -280,7 +279,7 @@ def aligned(domain: Domain, embedding: Embedding, matches: MatchReport) -> Align
     words = matches.words
     is_known = np.array([entity in words for entity in domain.entities])
     vectors = np.full((len(domain), embedding.n_dims), np.nan, embedding.vectors.dtype)
-    matched = [words[each] for each in domain.entities if each in words]
+    matched = [words[name] for name in domain.entities if name in words]
     vectors[is_known] = embedding[matched]
     _refuse_not_finite(vectors[is_known], matched)
     notes = (*embedding.notes, *domain.notes, *matches.notes)

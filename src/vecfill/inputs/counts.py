@@ -10,9 +10,9 @@ from typing import Any
 
 from vecfill.errors import InputError
 from vecfill.inputs.table.columns import read_numbers
-from vecfill.inputs.table.frames import Frame, frame_of, keyed
+from vecfill.inputs.table.frames import Frame, frame_by, keyed
 from vecfill.io.tables import read_pairs
-from vecfill.requests import TEXT_OPTIONS, Reading
+from vecfill.requests import Reading
 
 
 def is_column(counts: Any) -> bool:
@@ -51,27 +51,26 @@ def _of_file(path: str | os.PathLike[str]) -> dict[str, float]:
     pairs = read_pairs(path, second="count")
     # A first line whose second cell has no digit names the columns; `1,000` is a count gone wrong.
     rows = pairs[1:] if pairs and not any(map(str.isdigit, pairs[0][1])) else pairs
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for name, value in rows:
         count = _checked(name, value)
-        if found.setdefault(name, count) != count:
+        if counts.setdefault(name, count) != count:
             raise InputError(
-                f"{path} counts {name!r} twice, as {found[name]:g} and as {count:g}. Keep one line "
-                "for each entity."
+                f"{path} counts {name!r} twice, as {counts[name]:g} and as {count:g}. Keep one "
+                "line for each entity."
             )
-    return found
+    return counts
 
 
 def _of_column(table: Any, reading: Reading) -> dict[str, float]:
-    options = {name: getattr(reading, name) for name in TEXT_OPTIONS}
-    frame = frame_of(table, **options) if not isinstance(table, Mapping) else None
+    frame = None if isinstance(table, Mapping) else frame_by(table, reading)
     if frame is None:
         raise InputError(
             f"counts={reading.counts!r} is no file, and the table has no columns. Pass a mapping "
             "from entity to count."
         )
-    entities, rest = keyed(frame, reading.key)
-    numbers = _numbers(rest, str(reading.counts), entities)
+    entities, columns = keyed(frame, reading.key)
+    numbers = _numbers(columns, str(reading.counts), entities)
     return {
         name: _checked(name, value)
         for name, value in zip(entities, numbers, strict=True)
@@ -85,9 +84,10 @@ def _numbers(frame: Frame, column: str, entities: tuple[str, ...]) -> list[float
             f"counts={column!r} is neither a file nor a column of {frame.label}. Its columns are "
             f"{', '.join(frame.names[:10])}."
         )
-    cells = frame.cells[frame.names.index(column)]
-    found = read_numbers(frame.label, column, cells, entities, advice="Counts are numbers.")
-    return [float(value) for value in found]
+    numbers = read_numbers(
+        frame.label, column, frame.columns[column], entities, advice="Counts are numbers."
+    )
+    return [float(value) for value in numbers]
 
 
 def _checked(name: str, value: Any) -> float:

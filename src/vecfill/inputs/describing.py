@@ -13,20 +13,19 @@ from pathlib import Path
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.names.parts import parts_domain, parts_guess
-from vecfill.inputs.names.siblings import kinds_of_names
-from vecfill.inputs.names.spelling import (
+from vecfill.inputs.names.domains import (
     FEWEST_WORDS,
     names_domain,
+    parts_domain,
+    parts_guess,
     rows_of_others,
     spelling_domain,
 )
-from vecfill.inputs.prepared import Domain
-from vecfill.inputs.sources import JointDomain, LateSource, Source, joint
+from vecfill.inputs.names.siblings import kinds_of_names
+from vecfill.inputs.prepared import Domain, Source, joint
 
-TABLE, NAMES, PARTS = "table", "names", "parts"
-"""What a single table, the spelling of names, and their parts are called beside other sources."""
-
+NAMES, PARTS = "names", "parts"
+"""What the spelling of names, and their parts are called beside other sources."""
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done, how much of it is done, and how much there is."""
@@ -53,33 +52,30 @@ def described(
     >>> table = Domain(("Fort Worth", "Oslo"), np.eye(2), ("x", "y"))
     >>> base = Embedding(["fort", "worth", "oslo"], np.eye(3))
     >>> described(table, base, {"Oslo": "oslo"}, names="parts")
-    JointDomain(2 entities, 2 sources: table, names)
+    Domain(2 entities, 2 sources: table, names)
     """
-    resolved = [_resolved(each, vocabulary, words, progress) for each in _sources(domain)]
-    sources = [each for each in resolved if not _is_bare(each)]
+    context = {"words": words, "progress": progress}
+    resolved = [source.resolved(vocabulary, **context) for source in domain.sources]
+    sources = [source for source in resolved if not source.is_bare]
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
     of_names = _names_source(domain.entities, vocabulary, words, names, cache)
-    if of_names is not None:
+    if of_names is not None and vocabulary is not None:
         sources.append(Source(NAMES, (of_names,)))
-        of_parts = _parts_source(domain.entities, vocabulary, words, names)
-        if of_parts is not None:
-            sources.append(Source(PARTS, (of_parts,)))
+        # Unless names are read in one way, their parts are a source beside the spelling.
+        if names not in ("parts", "spelling"):
+            of_parts = parts_guess(domain.entities, words, vocabulary)
+            sources += [] if of_parts is None else [Source(PARTS, (of_parts,))]
     if not sources and words:
         raise InputError(_nothing_but_names(names))
-    if not sources or (of_names is None and not isinstance(domain, JointDomain)):
+    if not sources or (of_names is None and not domain.is_joint):
         return domain
-    found = joint(sources)
-    notes = joint([each for each in resolved if _is_bare(each)]).notes
-    found = replace(found, notes=(*notes, *found.notes))
+    together = joint(sources)
+    notes = joint([source for source in resolved if source.is_bare]).notes
+    together = replace(together, notes=(*notes, *together.notes))
     if of_names is None or vocabulary is None:
-        return found
-    return replace(found, kinds=kinds_of_names(found.entities, vocabulary.words))
-
-
-def _is_bare(source: Source) -> bool:
-    """Tell whether a source asks for entities and says nothing about them."""
-    return all(way.is_bare for way in source.variants)
+        return together
+    return replace(together, kinds=kinds_of_names(together.entities, vocabulary.words))
 
 
 def _nothing_but_names(mode: str | None) -> str:
@@ -87,45 +83,6 @@ def _nothing_but_names(mode: str | None) -> str:
         f"the entities have nothing but names, and names={mode!r} finds nothing in them that can "
         "be compared. Describe the entities by a table, a text or a graph."
     )
-
-
-def needs_vocabulary(domain: Domain, names: str | None) -> bool:
-    """Tell whether the whole embedding must be read to describe the entities."""
-    return names != "off" or any(each.late is not None for each in _sources(domain))
-
-
-def _sources(domain: Domain) -> list[Source]:
-    if isinstance(domain, JointDomain):
-        return list(domain.sources)
-    return [Source(TABLE, (domain,))]
-
-
-def _resolved(
-    source: Source,
-    vocabulary: Embedding | None,
-    words: Mapping[str, str],
-    progress: Progress | None,
-) -> Source:
-    """Return a source with all its variants."""
-    if source.late is None:
-        return source
-    late: LateSource = source.late
-    try:
-        return Source(source.name, late.variants(vocabulary, words=words, progress=progress))
-    except InputError as error:
-        raise InputError(f"source {source.name!r}: {error}") from error
-
-
-def _parts_source(
-    entities: tuple[str, ...],
-    vocabulary: Embedding | None,
-    words: Mapping[str, str],
-    mode: str | None,
-) -> Domain | None:
-    """Return what the parts of names of several words say, unless names are read in one way."""
-    if mode in ("parts", "spelling") or vocabulary is None:
-        return None
-    return parts_guess(entities, words, vocabulary)
 
 
 def _names_source(
@@ -143,12 +100,12 @@ def _names_source(
     if mode is None and len(rows_of_others(entities, words, vocabulary)) < FEWEST_WORDS:
         return None
     if mode == "parts":
-        found = parts_domain(entities, words, vocabulary)
+        of_names = parts_domain(entities, words, vocabulary)
     elif mode == "spelling":
-        found = spelling_domain(entities, words, vocabulary, names_cache=cache)
+        of_names = spelling_domain(entities, words, vocabulary, names_cache=cache)
     else:
         try:
-            found = names_domain(entities, words, vocabulary, names_cache=cache)
+            of_names = names_domain(entities, words, vocabulary, names_cache=cache)
         except InputError:  # Names that cannot be compared say nothing, and nobody asked for more.
             return None
-    return found if len(found) else None
+    return of_names if len(of_names) else None

@@ -6,20 +6,29 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
-from vecfill.inputs.objects import embedding_of_object
+from vecfill.inputs.embeddings import embedding_of_object
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table.columns import read_numbers
+from vecfill.inputs.table.columns import read_matrix
 from vecfill.inputs.table.features import features_of_frame
 from vecfill.inputs.table.frames import Frame, frame_of, keyed
 from vecfill.io.table_files import table_format
-from vecfill.requests import DOMAIN_OPTIONS, EDGE_OPTIONS, TEXT_OPTIONS, Ask, Reading, takes
+from vecfill.requests import (
+    DOMAIN_OPTIONS,
+    EDGE_OPTIONS,
+    KINDS,
+    TEXT_OPTIONS,
+    Ask,
+    Reading,
+    loaded,
+    takes,
+)
 
 __all__ = ["Domain", "as_domain"]
 
@@ -88,13 +97,10 @@ def domain_of(
     if isinstance(table, Domain):
         reading.refuse_unused((), DOMAIN_OPTIONS, "a Domain has been read already")
         return table
-    found = embedding_of_object(table)
-    table = table if found is None else found
+    embedding = embedding_of_object(table)
+    table = table if embedding is None else embedding
     if reading.kind == "embedding" and not is_embedding(table):
-        raise InputError(
-            f"kind='embedding', but {_described(table)} is no Embedding. Read the file with "
-            "vecfill.read_embedding first."
-        )
+        refuse_no_embedding(table, reading)
     if reading.kind == "edges" and isinstance(table, list | tuple):
         reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)
@@ -103,11 +109,12 @@ def domain_of(
         return _domain_of_rows(table, reading)
     if reading.row_names is not None:
         raise InputError("names= is for arrays; a table has its names in a column (key=).")
-    if reading.kind == "edges":
-        why = "a graph has no feature columns"
-        reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
-        return _domain_of_edges(frame, reading, names_only=names_only)
-    domain = _domain_of_frame(frame, reading, names_suffice=names_suffice, skip_empty=skip_empty)
+    switches = {
+        "names_only": names_only,
+        "names_suffice": names_suffice,
+        "skip_empty": skip_empty,
+    }
+    domain = loaded(KINDS[reading.kind])(frame, reading, **switches)
     return _with_title_note(domain, frame, table, reading) if domain.is_bare else domain
 
 
@@ -125,38 +132,69 @@ def _text_options(source: Any, reading: Reading) -> dict[str, Any]:
 
 def _columns_of_text(reading: Reading) -> set[str]:
     """Return the columns that are not for numbers even if they hold digits alone."""
-    found = _as_set(reading.categorical) | _as_set(reading.ignore)
-    return found if reading.key is None else found | {reading.key}
+    names = _as_set(reading.categorical) | _as_set(reading.ignore)
+    return names if reading.key is None else names | {reading.key}
 
 
 def _as_set(names: str | Iterable[str]) -> set[str]:
     return {names} if isinstance(names, str) else set(names)
 
 
-def _domain_of_frame(
-    frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool
+def domain_of_features(
+    frame: Frame, reading: Reading, *, names_suffice: bool, skip_empty: bool, **_switches: bool
 ) -> Domain:
+    """Return what a table of features describes."""
     reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
-    names_suffice = names_suffice and reading.kind == "features"
-    entities, rest = keyed(frame, reading.key, names_suffice=names_suffice)
-    if names_suffice and set(rest.names) == _as_set(reading.ignore):
+    entities, columns = keyed(frame, reading.key, names_suffice=names_suffice)
+    if names_suffice and set(columns.names) == _as_set(reading.ignore):
         why = "the table has nothing but names"
         reading.refuse_unused(("key", "ignore", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
         return Domain(entities, np.empty((len(entities), 0)), (), notes=frame.notes)
-    if reading.kind != "features":
-        used = ("key", *TEXT_OPTIONS)
-        reading.refuse_unused(used, _ALL_BUT_KIND, f"it is not for a matrix of {reading.kind}")
-        return _distances_of_frame(entities, rest, reading.kind)
-    domain = features_of_frame(
+    return features_of_frame(
         entities,
-        rest,
+        columns,
         standardize=reading.standardize,
         categorical=reading.categorical,
         categorical_weight=reading.categorical_weight,
         ignore=reading.ignore,
         skip_empty=skip_empty,
+        key=reading.key,
     )
-    return replace(domain, reader=replace(domain.reader, key=reading.key))
+
+
+def domain_of_square(frame: Frame, reading: Reading, **_switches: bool) -> Domain:
+    """Return what a table with a row and a column for each entity describes."""
+    from vecfill.inputs.matrices import distances_of_matrix  # noqa: PLC0415 - slow to load
+
+    reading.refuse_unused((), EDGE_OPTIONS, "it is for kind='edges'")
+    entities, square = keyed(frame, reading.key)
+    why = f"it is not for a matrix of {reading.kind}"
+    reading.refuse_unused(("key", *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+    advice = f"A matrix of {reading.kind} holds numbers only."
+    return distances_of_matrix(
+        read_matrix(square, entities, advice=advice),
+        entities,
+        columns=square.names,
+        are_similarities=reading.kind == "similarities",
+        label=square.label,
+    )
+
+
+def domain_of_edge_list(
+    frame: Frame, reading: Reading, *, names_only: bool, **_switches: bool
+) -> Domain:
+    """Return the graph that a table of edges describes."""
+    why = "a graph has no feature columns"
+    reading.refuse_unused((*EDGE_OPTIONS, *TEXT_OPTIONS), _ALL_BUT_KIND, why)
+    return _domain_of_edges(frame, reading, names_only=names_only)
+
+
+def refuse_no_embedding(table: Any, reading: Reading, **_switches: bool) -> NoReturn:
+    """Refuse what is said to be an embedding and is none."""
+    raise InputError(
+        f"kind={reading.kind!r}, but {_described(table)} is no Embedding. Read the file with "
+        "vecfill.read_embedding first."
+    )
 
 
 def _with_title_note(domain: Domain, frame: Frame, table: Any, reading: Reading) -> Domain:
@@ -190,8 +228,8 @@ def _domain_of_rows(source: Any, reading: Reading) -> Domain:
     )
 
     vectors, row_names = _vectors_and_names(source, reading.row_names, reading.kind)
-    used = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
-    reading.refuse_unused(used, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
+    usable = ("names", "standardize") if reading.kind in ("features", "embedding") else ("names",)
+    reading.refuse_unused(usable, _ALL_BUT_KIND, f"{_described(source)} has no columns with names")
     if row_names is None:
         return features_of_mapping(vectors, standardize=reading.standardize)
     if reading.kind in ("features", "embedding"):
@@ -244,23 +282,6 @@ def _vectors_and_names(
 
 def _described(source: object) -> str:
     return f"an object of type {type(source).__name__}"
-
-
-def _distances_of_frame(entities: tuple[str, ...], frame: Frame, kind: str) -> Domain:
-    from vecfill.inputs.matrices import distances_of_matrix  # noqa: PLC0415 - slow to load
-
-    advice = f"A matrix of {kind} holds numbers only."
-    columns = [
-        read_numbers(frame.label, name, cells, entities, advice=advice)
-        for name, cells in zip(frame.names, frame.cells, strict=True)
-    ]
-    return distances_of_matrix(
-        np.column_stack(columns),
-        entities,
-        columns=frame.names,
-        are_similarities=kind == "similarities",
-        label=frame.label,
-    )
 
 
 def _frame_of_tuples(edges: Sequence[Any]) -> Frame:

@@ -83,7 +83,7 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     >>> did_you_mean("popultion", ["name", "population"]), did_you_mean("x", ["name"])
     (" Did you mean 'population'?", '')
     """
-    lower = {each.lower(): each for each in names}
+    lower = {candidate.lower(): candidate for candidate in names}
     near = get_close_matches(str(name).lower(), list(lower), n=1)
     return f" Did you mean {lower[near[0]]!r}?" if near else ""
 
@@ -97,9 +97,9 @@ def listed(names: Iterable[object], n_shown: int = 3) -> str:
     "'a', 'b', 'c' and 2 more"
     """
     every = list(names)
-    shown = ", ".join(_short(name) for name in every[:n_shown])
+    first_names = ", ".join(_short(name) for name in every[:n_shown])
     more = len(every) - n_shown
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{first_names} and {more} more" if more > 0 else first_names
 
 
 def _short(name: object) -> str:

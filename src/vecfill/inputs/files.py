@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.counts import is_column, read_counts
 from vecfill.inputs.domain import Domain, as_domain, domain_of
-from vecfill.inputs.names.match_report import MatchReport
+from vecfill.inputs.names.match_report import MatchReport, without_unreliable
 from vecfill.inputs.names.matching import NameSearch
-from vecfill.inputs.names.unreliable import without_unreliable
+from vecfill.inputs.names.vocabulary import FEW_WORDS, VocabularySample
+from vecfill.inputs.prepared import is_late
 from vecfill.inputs.rarity import RankSample, VocabularyMeans
-from vecfill.inputs.sources import are_sources, is_late, read_sources
+from vecfill.inputs.sources import are_sources, numbered, read_sources
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
@@ -28,9 +29,6 @@ from vecfill.io.scanning import ScannedBatch
 from vecfill.io.sources import Source
 from vecfill.io.tables import TableFile
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading
-
-if TYPE_CHECKING:
-    from vecfill.inputs.names.vocabulary import VocabularySample
 
 PathOrName = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
@@ -98,8 +96,10 @@ def read_inputs(
             aliases=reading.aliases,
             exclude=reading.exclude,
         )
-        forms = {form for each in domain.entities for form in (each, scan.codec.word_of(each))}
-        taken: set[str] = set()
+        forms = {
+            form for entity in domain.entities for form in (entity, scan.codec.word_of(entity))
+        }
+        words_in_file: set[str] = set()
         candidates, sample = _Candidates(), RankSample()
         whole = None if names_only else _vocabulary_sample(domain, reading, fuses=fuses)
         for batch in scan:
@@ -110,7 +110,7 @@ def read_inputs(
             sample.add(first_row=first, places=places, vectors=batch.vectors(places))
             if whole is not None:
                 whole.add(batch)
-            taken.update(forms.intersection(batch.words))
+            words_in_file.update(forms.intersection(batch.words))
             candidates.add(batch, search.offer(batch.words))
             tell("Scanning words", batch.first_row + len(batch.words), 0)
     tell("Reading known rows", 0, 0)
@@ -121,13 +121,18 @@ def read_inputs(
     rows = {word: candidates.rows[word] for word in known.words}
     words = None if whole is None else whole.embedding()
     if fuses:
-        domain = _described(domain, words, matches, Path(embedding), reading.name_mode, progress)
+        from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
+        from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
+
+        mode = reading.name_mode
+        cache = names_cache_of(Path(embedding), is_asked=mode is not None)
+        domain = described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
     return Inputs(
         domain,
         matches,
         known,
         scan.codec.name,
-        frozenset(taken),
+        frozenset(words_in_file),
         rows,
         scan.sha256,
         scan.size,
@@ -139,28 +144,12 @@ def read_inputs(
 
 def _vocabulary_sample(domain: Domain, reading: Reading, *, fuses: bool) -> VocabularySample:
     """Return what gathers the words of the file: all that names need, or enough to look at."""
-    from vecfill.inputs.describing import needs_vocabulary  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names.vocabulary import FEW_WORDS, VocabularySample  # noqa: PLC0415
-
-    if fuses and needs_vocabulary(domain, reading.name_mode):
+    is_read = reading.name_mode != "off" or any(
+        source.late is not None for source in domain.sources
+    )
+    if fuses and is_read:
         return VocabularySample(domain.entities)
-    return VocabularySample((), most=FEW_WORDS, n_frequent=FEW_WORDS)
-
-
-def _described(
-    domain: Domain,
-    words: Embedding | None,
-    matches: MatchReport,
-    embedding: Path,
-    mode: str | None,
-    progress: Progress | None,
-) -> Domain:
-    """Return the domain with what words and vectors of the whole file tell about it."""
-    from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
-    from vecfill.inputs.names.cache import names_cache_of  # noqa: PLC0415
-
-    cache = names_cache_of(embedding, is_asked=mode is not None)
-    return described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
+    return VocabularySample((), n_most=FEW_WORDS, n_frequent=FEW_WORDS)
 
 
 def _scan(embedding: PathOrName, table: Any, reading: Reading) -> Scan:
@@ -224,8 +213,8 @@ class _Candidates:
         for word in sorted(self.problems.keys() & chosen, key=self.rows.__getitem__):
             raise self.problems[word]
         notes = list(scan.notes)
-        wanted = set(chosen)
-        if repeats := [word for word in self.repeats if word in wanted]:
+        matched = set(chosen)
+        if repeats := [word for word in self.repeats if word in matched]:
             notes.append(about_repeats(scan.source, len(repeats), repeats[0]))
         if scan.n_odd:
             notes.append(about_odd(scan.source, scan.n_odd))
@@ -290,33 +279,35 @@ def _named(table: Any) -> dict[str, Any]:
         return {"text": table}
     if isinstance(table, Mapping):
         return dict(table)
-    return {f"source {number}": each for number, each in enumerate(table, start=1)}
+    return dict(numbered(table))
 
 
 def _split(table: Any, reading: Reading) -> dict[str, Any]:
     """Return a table, its text columns and further files as sources by name."""
-    rest: Reading | None = reading
+    features_reading: Reading | None = reading
     texts: dict[str, Any] = {}
     if reading.text:
         from vecfill.inputs.texts.text import split_texts  # noqa: PLC0415 - slow to load
 
-        texts, rest = split_texts(table, reading, reading.text, encoder=_encoder(reading.encoder))
-    found: dict[str, Any] = {}
-    if rest is not None:
-        alone = replace(rest, text=(), source=(), encoder=None)
-        found["table"] = read_domain(table, alone, skip_empty=True)
-    return _joined(found, texts, _more_sources(reading))
+        texts, features_reading = split_texts(
+            table, reading, reading.text, encoder=_encoder(reading.encoder)
+        )
+    sources: dict[str, Any] = {}
+    if features_reading is not None:
+        alone = replace(features_reading, text=(), source=(), encoder=None)
+        sources["table"] = read_domain(table, alone, skip_empty=True)
+    return _joined(sources, texts, _more_sources(reading))
 
 
 def _joined(*groups: Mapping[str, Any]) -> dict[str, Any]:
     """Return sources of several origins; a name that two of them have would drop one of them."""
-    found: dict[str, Any] = {}
+    sources: dict[str, Any] = {}
     for group in groups:
         for name, source in group.items():
-            if name in found:
+            if name in sources:
                 raise InputError(f"two sources are called {name!r}. Give each a name of its own.")
-            found[name] = source
-    return found
+            sources[name] = source
+    return sources
 
 
 def _encoder(encoder: Any) -> Any:
@@ -328,7 +319,7 @@ def _encoder(encoder: Any) -> Any:
 
 def _more_sources(reading: Reading) -> dict[str, Any]:
     """Return the domains of further files, and the texts of files of text."""
-    return {name: _of_file(*each, reading) for name, each in source_files(reading).items()}
+    return {name: _of_file(*file, reading) for name, file in source_files(reading).items()}
 
 
 def _of_file(path: str, kind: str, reading: Reading) -> Any:
@@ -347,15 +338,15 @@ def source_files(reading: Reading) -> dict[str, tuple[str, str]]:
     >>> source_files(Reading(source=("graph=mesh.csv:edges", "facts=facts.csv")))
     {'graph': ('mesh.csv', 'edges'), 'facts': ('facts.csv', 'features')}
     """
-    found: dict[str, tuple[str, str]] = {}
-    for each in reading.source:
-        name, equals, path = each.partition("=")
+    files: dict[str, tuple[str, str]] = {}
+    for text in reading.source:
+        name, equals, path = text.partition("=")
         if not (name and equals and path):
-            raise InputError(f"source {each!r} is not NAME=FILE or NAME=FILE:KIND.")
-        if name in found or name == "table":
+            raise InputError(f"source {text!r} is not NAME=FILE or NAME=FILE:KIND.")
+        if name in files or name == "table":
             raise InputError(f"two sources are called {name!r}. Give each a name of its own.")
-        found[name] = _path_and_kind(path)
-    return found
+        files[name] = _path_and_kind(path)
+    return files
 
 
 def _path_and_kind(path: str) -> tuple[str, str]:
@@ -369,7 +360,9 @@ def _path_and_kind(path: str) -> tuple[str, str]:
 def holds_vectors(path: Path) -> bool:
     """Tell whether a file that is no table by its name is one of word vectors."""
     suffix = path.suffix.lower()
-    if suffix == ".tab" or any(suffix in each.suffixes and each.codec.is_table for each in CODECS):
+    if suffix == ".tab" or any(
+        suffix in entry.suffixes and entry.codec.is_table for entry in CODECS
+    ):
         return False
     with Source(path) as source:
         return not codec_of(source).may_be_features(source)

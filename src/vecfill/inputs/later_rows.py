@@ -1,28 +1,34 @@
 """How a source was read, so that entities which come later are read in the same way.
 
 A `Domain` remembers its *reader*. It turns a table of new entities into rows with the same columns
-in the same units, whatever else the new table holds, and says what is unusual about a row.
+in the same units, whatever else the new table holds, and says what is unusual about a row. Each
+reader stands beside the function that reads the first rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import compress
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vecfill.checks import is_sparse
 from vecfill.errors import InputError
+from vecfill.inputs.embeddings import array_of, embedding_of_object
 from vecfill.inputs.entities import is_missing, listed, unique_entities
-from vecfill.inputs.objects import array_of, embedding_of_object
-from vecfill.inputs.table.columns import MISSING, read_numbers
+from vecfill.inputs.prepared import TABLE, Domain
+from vecfill.inputs.table.columns import read_numbers
 from vecfill.inputs.table.frames import Cells, frame_of, keyed, objects
-from vecfill.inputs.table.later_columns import LaterColumn, NumberColumn
 
 _ABSURD = 1e7
 """How many times the range of known values a new one may lie beyond them: the precision of
 float32."""
+
+_FAR = 0.5
+"""Share of the range of known values beyond which a new one is far away; a guess. With many
+columns, some entity is a little beyond the range in some column without being unlike the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,14 @@ class LaterRows:
     rows: Any = field(repr=False)
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
     """For each entity, reasons to trust its vector less."""
+
+    @classmethod
+    def usual(cls, facts: Facts, rows: Any, is_present: Any = None) -> LaterRows:
+        """Return rows of which nothing is unusual, of those entities that have one."""
+        entities = facts.entities
+        if is_present is not None:
+            entities = tuple(compress(entities, is_present))
+        return cls(entities, rows, ((),) * len(entities))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +63,41 @@ class Facts:
         """Return a column of numbers."""
         advice = "Vectors and distances are numbers."
         return read_numbers(self.label, name, self.columns[name], self.entities, advice=advice)
+
+    def matrix_of(self, columns: Sequence[str], why_needed: str) -> Any:
+        """Return the rows of numbers; of a table with names, those of some columns."""
+        if self.matrix is not None:
+            return self.matrix
+        absent = [name for name in columns if name not in self.columns]
+        if absent:
+            raise InputError(f"{self.label} {why_needed.format(absent=listed(absent))}")
+        return np.column_stack([self.numbers(name) for name in columns])
+
+    def has_any(self, columns: Sequence[str]) -> bool:
+        """Tell whether there are rows of numbers, or any of some columns."""
+        return self.matrix is not None or any(name in self.columns for name in columns)
+
+    def texts(self, columns: Sequence[str]) -> list[str]:
+        """Return the texts about new entities: some columns, joined.
+
+        Examples
+        --------
+        >>> Facts(("tin",), {"about": ["a soft metal"]}).texts(("about",))
+        ['a soft metal']
+        """
+        chosen = [name for name in columns if name in self.columns]
+        if not chosen and len(self.columns) == 1:
+            chosen = list(self.columns)
+        if not chosen:
+            raise InputError(
+                f"{self.label} has no column {listed(columns)} with the texts about new entities. "
+                f"It has {listed(self.columns, 10)}."
+            )
+        parts = [objects(self.columns[name]) for name in chosen]
+        return [
+            "\n".join(str(cell).strip() for cell in cells if not is_missing(cell))
+            for cells in zip(*parts, strict=True)
+        ]
 
 
 def facts_of(
@@ -74,8 +123,8 @@ def facts_of(
     """
     if isinstance(table, Facts):
         return table
-    found = embedding_of_object(table)
-    table = table if found is None else found
+    embedding = embedding_of_object(table)
+    table = table if embedding is None else embedding
     if hasattr(table, "words") and hasattr(table, "vectors"):
         return Facts(tuple(table.words), {}, "the embedding", table.vectors)
     if isinstance(table, Mapping):
@@ -98,10 +147,9 @@ def facts_of(
             "table, the path of one, an array with names=, or a mapping from entity to its values."
         )
     is_there = guess in frame.names or (guess is not None and guess == frame.index_name)
-    entities, rest = keyed(
-        frame, guess if key is None and is_there else key, names_suffice=names_suffice
-    )
-    return Facts(entities, dict(zip(rest.names, rest.cells, strict=True)), rest.label)
+    chosen_key = guess if key is None and is_there else key
+    entities, features = keyed(frame, chosen_key, names_suffice=names_suffice)
+    return Facts(entities, features.columns, features.label)
 
 
 def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:
@@ -109,13 +157,12 @@ def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:
         raise InputError("there are no new entities: the mapping is empty.")
     entities = unique_entities(table, where="the mapping")
     values = list(table.values())
-    if all(isinstance(each, Mapping) for each in values):
-        names = dict.fromkeys(str(name) for each in values for name in each)
-        return Facts(entities, {name: [each.get(name) for each in values] for name in names})
+    if all(isinstance(value, Mapping) for value in values):
+        names = dict.fromkeys(str(name) for cells in values for name in cells)
+        return Facts(entities, {name: [cells.get(name) for cells in values] for name in names})
     try:
-        matrix = np.stack(
-            [np.atleast_1d(array_of(each, ndim=getattr(each, "ndim", 1))) for each in values]
-        )
+        rows = [np.atleast_1d(array_of(row, ndim=getattr(row, "ndim", 1))) for row in values]
+        matrix = np.stack(rows)
     except ValueError:
         raise InputError(
             "the vectors of the new entities have different lengths. All need the same."
@@ -123,175 +170,46 @@ def _facts_of_mapping(table: Mapping[Any, Any]) -> Facts:
     return Facts(entities, {}, "the mapping", matrix)
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnsReader:
-    """A table whose columns became numbers one by one."""
+class Reader:
+    """How a source was read. Subclasses are dataclasses of what there is to remember of the fit.
 
-    columns: tuple[LaterColumn, ...]
-    ignored: tuple[str, ...] = ()
-    """Columns of the fitted table that were not used."""
-    dtype: str = "float64"
-    key: str | None = None
+    A model file holds their fields.
+    """
 
-    def read(self, facts: Facts) -> LaterRows:
-        """Return the same columns of new entities; those that are absent are missing values."""
-        cells = self._cells(facts)
-        absent = [each.name for each in self.columns if each.name not in cells]
-        if len(absent) == len(self.columns):
-            raise InputError(
-                f"{facts.label} has none of the columns that the model uses "
-                f"({listed([each.name for each in self.columns], 10)}). It has "
-                f"{listed(cells, 10)}."
-            )
-        _refuse_empty(facts, [cells[each.name] for each in self.columns if each.name in cells])
-        blocks, unusual = [], [[] for _ in facts.entities]
-        nothing = [None] * len(facts.entities)
-        for column in self.columns:
-            given = cells.get(column.name, nothing)
-            block, why = column.encoded(given, facts.entities, facts.label)
-            blocks.append(block)
-            for row, reason in enumerate(why):
-                if reason:
-                    unusual[row].append(reason)
-        rows = np.hstack(blocks).astype(self.dtype)
-        return LaterRows(facts.entities, rows, tuple(tuple(each) for each in unusual))
+    reads_names: ClassVar[bool] = False
+    """Whether the names of new entities are all that it needs."""
 
-    def is_number(self) -> np.ndarray:
-        """(n_columns,) which columns of the domain are numbers of the table."""
-        kinds = [isinstance(each, NumberColumn) for each in self.columns]
-        return np.repeat(kinds, [each.width for each in self.columns])
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:
+        """Return the rows of new entities; `encoder` is that of texts, if users pass one."""
+        raise NotImplementedError
 
-    def _cells(self, facts: Facts) -> dict[str, Cells]:
-        if facts.matrix is None:
-            return facts.columns
-        matrix = facts.matrix.toarray() if is_sparse(facts.matrix) else facts.matrix
-        fitted = [*(each.name for each in self.columns), *self.ignored]
-        had_numbers = all(name.isdigit() for name in fitted)
-        if not had_numbers or matrix.shape[1] != len(fitted):
-            what = (
-                f"vectors of {len(fitted)} numbers" if had_numbers else "a table with the columns "
-            )
-            raise InputError(
-                f"{facts.label} has {matrix.shape[1]} numbers for each entity, but the model was "
-                f"fitted to {what}"
-                + ("" if had_numbers else listed([each.name for each in self.columns], 10))
-                + f". Pass {'as many' if had_numbers else 'a table with these'}."
-            )
-        return {str(number): list(column) for number, column in enumerate(matrix.T.tolist())}
+    def finds(self, facts: Facts) -> bool:
+        """Tell whether a table has what this one of several sources needs."""
+        return facts.matrix is not None
 
-
-def _refuse_empty(facts: Facts, columns: Sequence[Cells]) -> None:
-    """Refuse an entity about which no column says anything, as a table of known ones does."""
-    has_value = np.zeros(len(facts.entities), np.bool_)
-    for cells in columns:
-        given = objects(cells)
-        has_value |= [not (is_missing(c) or (isinstance(c, str) and c in MISSING)) for c in given]
-    if not has_value.all():
-        empty = [facts.entities[row] for row in np.flatnonzero(~has_value)]
-        raise InputError(
-            f"{facts.label} says nothing about {listed(empty)}: every cell that the model uses is "
-            "empty. Fill one, or leave the row out."
-        )
+    def has_range(self) -> np.ndarray | bool:
+        """(n_columns,) in which columns of the domain the range of known values means something."""
+        return False
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayReader:
-    """Rows of numbers, of which some columns were used as they are."""
+class TextsReader(Reader):
+    """Texts about entities, in some columns of a table."""
 
-    n_columns: int
-    used: np.ndarray
-    """Places of the columns that were used."""
-    dtype: str
-    factors: np.ndarray | None = None
-    """By what a sparse matrix was multiplied, column by column."""
-    is_sparse: bool = False
+    columns: tuple[str, ...]
 
-    def read(self, facts: Facts) -> LaterRows:
-        """Return the same columns of new entities."""
-        matrix = facts.matrix
-        if matrix is None:
-            names = [str(number) for number in range(self.n_columns)]
-            absent = [name for name in names if name not in facts.columns]
-            if absent:
-                raise InputError(
-                    f"{facts.label} has named columns, but the model was fitted to vectors of "
-                    f"{self.n_columns} numbers. Pass a mapping from entity to vector, or an array "
-                    "with names=."
-                )
-            matrix = np.column_stack([facts.numbers(name) for name in names])
-        if matrix.shape[1] != self.n_columns:
-            raise InputError(
-                f"{facts.label} has vectors of {matrix.shape[1]} numbers, but the model was fitted "
-                f"to vectors of {self.n_columns}. Pass vectors of the same source."
-            )
-        rows = self._checked(matrix, facts.entities)
-        return LaterRows(facts.entities, rows, ((),) * len(facts.entities))
-
-    def _checked(self, matrix: Any, entities: Sequence[str]) -> Any:
-        values = matrix.data if is_sparse(matrix) else np.asarray(matrix)
-        if values.dtype.kind not in "fiub":
-            raise InputError(f"the vectors are of type {values.dtype}. Pass real numbers.")
-        if not np.isfinite(values).all():
-            dense = matrix.toarray() if is_sparse(matrix) else values
-            row = int((~np.isfinite(dense)).any(axis=1).argmax())
-            raise InputError(
-                f"the vector of {entities[row]!r} has numbers that are missing or infinite. "
-                "Correct them, or leave the entity out."
-            )
-        if not self.is_sparse:
-            dense = matrix.toarray() if is_sparse(matrix) else values
-            return np.ascontiguousarray(dense.astype(self.dtype)[:, self.used])
-        from scipy.sparse import csr_array, diags_array  # noqa: PLC0415 - slow to load
-
-        found = csr_array(matrix, dtype=self.dtype)
-        if self.factors is not None:
-            found = csr_array(found @ diags_array(self.factors)).astype(self.dtype)
-        found.sum_duplicates()
-        return found
+    def finds(self, facts: Facts) -> bool:
+        """Tell whether a table has any of the columns."""
+        return facts.has_any(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
-class DistancesReader:
-    """Distances, or similarities, of new entities to all fitted ones."""
-
-    entities: tuple[str, ...] = field(repr=False)
-    similarities: np.ndarray | None = None
-    """(n_rows,) similarity of each fitted entity with itself; ``None`` if there are distances."""
-
-    def read(self, facts: Facts) -> LaterRows:
-        """Return the distances of new entities (down) to the fitted ones (across)."""
-        matrix = facts.matrix
-        if matrix is None:
-            absent = [name for name in self.entities if name not in facts.columns]
-            if absent:
-                raise InputError(
-                    f"{facts.label} lacks {len(absent)} of the {len(self.entities)} columns that "
-                    f"are needed, such as {listed(absent)}: new entities need their distances to "
-                    "every fitted one."
-                )
-            matrix = np.column_stack([facts.numbers(name) for name in self.entities])
-        rows = np.asarray(matrix, np.float64)
-        if rows.shape[1] != len(self.entities) or not np.isfinite(rows).all():
-            raise InputError(
-                f"{facts.label} must have {len(self.entities)} finite numbers for each new "
-                "entity: its distances to the fitted ones, in their order."
-            )
-        if self.similarities is not None:
-            # The likeness of a new entity with itself is not told; it is taken as that of others.
-            own = float(np.median(self.similarities))
-            rows = np.sqrt(np.maximum(own + self.similarities - 2.0 * rows, 0.0))
-        if rows.min(initial=0.0) < 0:
-            raise InputError(f"{facts.label} has distances below 0. Are these similarities?")
-        return LaterRows(facts.entities, rows, ((),) * len(facts.entities))
-
-
-@dataclass(frozen=True, eq=False)
-class NoReader:
+class NoReader(Reader):
     """A source to which no entity can be added, with the reason."""
 
     why: str
 
-    def read(self, facts: Facts) -> LaterRows:
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
         """Refuse."""
         raise InputError(f"{self.why} Leave this source out for {listed(facts.entities)}.")
 
@@ -301,11 +219,42 @@ class KeptSource:
     """One source of a model: how it was read, and where the known entities lie in it."""
 
     name: str
-    reader: Any
+    reader: Reader | None
     columns: tuple[str, ...] = field(repr=False)
     low: np.ndarray | None = field(default=None, repr=False)
     """(n_columns,) least value of the known entities; ``None`` if that means nothing."""
     high: np.ndarray | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, name: str, domain: Domain, is_known: np.ndarray) -> KeptSource:
+        """Return what is kept of a source of which `is_known` marks the known rows."""
+        low = high = None
+        has_range = False if domain.reader is None else domain.reader.has_range()
+        if not is_sparse(domain.vectors) and np.any(has_range) and is_known.any():
+            known = domain.vectors[is_known]
+            low, high = known.min(axis=0), known.max(axis=0)
+            high = np.where(has_range, high, low)
+        columns = domain.columns or tuple(str(n) for n in range(domain.vectors.shape[1]))
+        return cls(name, domain.reader, tuple(columns), low, high)
+
+    def read(self, facts: Facts, encoder: Any = None) -> LaterRows:
+        """Return the rows of new entities; what is refused is said to be of this source."""
+        if self.reader is None:
+            raise InputError(
+                f"source {self.name!r} was passed as a Domain that was made by hand, so it is not "
+                "known how new entities would be read. Pass the table itself to impute."
+            )
+        try:
+            return self.reader.read(facts, encoder=encoder)
+        except InputError as error:
+            if self.name == TABLE:
+                raise
+            raise InputError(f"source {self.name!r}: {error}") from error
+
+    @property
+    def reads_names(self) -> bool:
+        """Whether the names of new entities are all that it needs."""
+        return self.reader is not None and self.reader.reads_names
 
     def refuse_absurd(self, rows: Any, entities: Sequence[str]) -> None:
         """Refuse a row so far away that known entities cannot be told apart from there."""
@@ -315,18 +264,15 @@ class KeptSource:
         is_absurd = (rows > self.high + reach) | (rows < self.low - reach)
         if is_absurd.any():
             row, column = np.argwhere(is_absurd)[0].tolist()
-            what = f"{self.columns[column]} of {entities[row]!r}"
+            cell = f"{self.columns[column]} of {entities[row]!r}"
             raise InputError(
-                f"{what} is {rows[row, column]:.4g}, and those of known entities are "
+                f"{cell} is {rows[row, column]:.4g}, and those of known entities are "
                 f"{self.low[column]:.4g} to {self.high[column]:.4g}. Correct it, or leave the cell "
                 "empty if it is not known."
             )
 
     def out_of_range(self, rows: Any) -> list[str]:
         """Return for each row in which column it lies far beyond all known entities, if any.
-
-        Far is more than half of the range of the known ones: with many columns, some entity is a
-        little beyond it in some column without being unlike the others.
 
         Examples
         --------
@@ -336,16 +282,13 @@ class KeptSource:
         """
         if self.low is None or self.high is None or is_sparse(rows):
             return [""] * rows.shape[0]
-        reach = 0.5 * (self.high - self.low)
+        reach = _FAR * (self.high - self.low)
         beyond = np.maximum(self.low - rows, rows - self.high) - reach
         beyond[:, self.high == self.low] = -np.inf
-        found = []
-        for row, column in enumerate(beyond.argmax(axis=1).tolist()):
-            is_far = beyond[row, column] > 0
-            found.append(
-                f"{self.columns[column]} is {rows[row, column]:.4g}, far beyond the known entities "
-                f"({self.low[column]:.4g} to {self.high[column]:.4g})"
-                if is_far
-                else ""
-            )
-        return found
+        return [
+            f"{self.columns[column]} is {rows[row, column]:.4g}, far beyond the known entities "
+            f"({self.low[column]:.4g} to {self.high[column]:.4g})"
+            if beyond[row, column] > 0
+            else ""
+            for row, column in enumerate(beyond.argmax(axis=1).tolist())
+        ]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse
 
 from vecfill.checks import sound_csr
 from vecfill.errors import InputError
+from vecfill.inputs.embeddings import array_of
 from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.later_rows import ArrayReader, DistancesReader
-from vecfill.inputs.objects import array_of
+from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain, Matrix
+from vecfill.inputs.table.column_types import Scales
 from vecfill.inputs.table.columns import Numbers
 from vecfill.inputs.table.features import features_of_columns
 from vecfill.inputs.table.frames import MAX_COLUMNS
@@ -22,6 +24,7 @@ from vecfill.inputs.table.scaling import standardized, standardizing_factors
 from vecfill.wording import count
 
 _SYMMETRY = 1e-6
+"""Share of the largest entry that rounding may change: ten times the precision of float32."""
 
 
 def features_of_array(
@@ -62,23 +65,23 @@ def features_of_array(
             Numbers(label, matrix[:, number].astype(np.float64))
             for number, label in enumerate(labels)
         ]
-        domain = features_of_columns(entities, columns, standardize=standardize, label="the array")
-        assert isinstance(domain.vectors, np.ndarray)
-        dense = domain.vectors.astype(matrix.dtype)
-        reader = replace(domain.reader, dtype=str(matrix.dtype))
-        return replace(domain, vectors=dense, reader=reader)
+        scales = Scales(standardize)
+        return features_of_columns(
+            entities, columns, scales=scales, label="the array", dtype=matrix.dtype
+        )
     varies = matrix.min(axis=0) < matrix.max(axis=0)
     if not varies.any():
         raise InputError("the array: every column is constant, so the rows cannot be told apart.")
     notes: tuple[str, ...] = ()
     if not varies.all():
-        constant = [label for label, does in zip(labels, varies, strict=True) if not does]
+        constant = list(compress(labels, ~varies))
         dropped = count(len(constant), "constant column was", "constant columns were")
         notes = (f"{dropped} dropped: {listed(constant)}.",)
         matrix = np.ascontiguousarray(matrix[:, varies])
     reader = ArrayReader(varies.size, np.flatnonzero(varies), str(matrix.dtype))
-    kept = tuple(label for label, does in zip(labels, varies, strict=True) if does)
-    return Domain(entities, matrix, kept, "features", notes, reader=reader)
+    return Domain(
+        entities, matrix, tuple(compress(labels, varies)), "features", notes, reader=reader
+    )
 
 
 def features_of_mapping(vectors: Mapping[Any, Any], *, standardize: bool = False) -> Domain:
@@ -101,6 +104,59 @@ def features_of_mapping(vectors: Mapping[Any, Any], *, standardize: bool = False
             )
         rows.append(row)
     return features_of_array(np.stack(rows), list(vectors), standardize=standardize)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayReader(Reader):
+    """Rows of numbers, of which some columns were used as they are."""
+
+    n_columns: int
+    used: np.ndarray
+    """Places of the columns that were used."""
+    dtype: str
+    factors: np.ndarray | None = None
+    """By what a sparse matrix was multiplied, column by column."""
+    is_sparse: bool = False
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
+        """Return the same columns of new entities."""
+        names = [str(number) for number in range(self.n_columns)]
+        why = (
+            f"has named columns, but the model was fitted to vectors of {self.n_columns} numbers. "
+            "Pass a mapping from entity to vector, or an array with names=."
+        )
+        matrix = facts.matrix_of(names, why)
+        if matrix.shape[1] != self.n_columns:
+            raise InputError(
+                f"{facts.label} has vectors of {matrix.shape[1]} numbers, but the model was fitted "
+                f"to vectors of {self.n_columns}. Pass vectors of the same source."
+            )
+        return LaterRows.usual(facts, self._checked(matrix, facts.entities))
+
+    def has_range(self) -> bool:
+        """Say that every column is one of numbers."""
+        return True
+
+    def _checked(self, matrix: Any, entities: Sequence[str]) -> Any:
+        values = matrix.data if issparse(matrix) else np.asarray(matrix)
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"the vectors are of type {values.dtype}. Pass real numbers.")
+        dense = values
+        if issparse(matrix) and not (self.is_sparse and np.isfinite(values).all()):
+            dense = matrix.toarray()
+        if not np.isfinite(values).all():
+            row = int((~np.isfinite(dense)).any(axis=1).argmax())
+            raise InputError(
+                f"the vector of {entities[row]!r} has numbers that are missing or infinite. "
+                "Correct them, or leave the entity out."
+            )
+        if not self.is_sparse:
+            return np.ascontiguousarray(dense.astype(self.dtype)[:, self.used])
+        rows = csr_array(matrix, dtype=self.dtype)
+        if self.factors is not None:
+            rows = csr_array(rows @ diags_array(self.factors)).astype(self.dtype)
+        rows.sum_duplicates()
+        return rows
 
 
 def distances_of_matrix(
@@ -158,14 +214,14 @@ def _square(matrix: Matrix, entities: tuple[str, ...], label: str) -> np.ndarray
 
 def _places_of_columns(columns: Sequence[str], entities: tuple[str, ...], label: str) -> list[int]:
     """Return where the column of each entity stands."""
-    others = unique_entities(columns, where=f"{label}, column names")
-    if set(others) != set(entities):
-        strange = [name for name in others if name not in set(entities)]
+    names = unique_entities(columns, where=f"{label}, column names")
+    if set(names) != set(entities):
+        strange = [name for name in names if name not in set(entities)]
         raise InputError(
             f"{label}: the columns are not named like the rows; {listed(strange)} is no row. "
             "Rows and columns of such a matrix are the same entities."
         )
-    place = {name: number for number, name in enumerate(others)}
+    place = {name: number for number, name in enumerate(names)}
     return [place[name] for name in entities]
 
 
@@ -219,20 +275,35 @@ def _check_distances(square: np.ndarray, entities: tuple[str, ...], label: str) 
         )
 
 
-def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
-    """Return the columns, each turned so that its largest entry is positive.
+@dataclass(frozen=True, eq=False)
+class DistancesReader(Reader):
+    """Distances, or similarities, of new entities to all fitted ones."""
 
-    Examples
-    --------
-    >>> with_fixed_signs(np.array([[1.0, -3.0], [2.0, 1.0]]))
-    array([[ 1.,  3.],
-           [ 2., -1.]])
-    """
-    if vectors.size == 0:
-        return vectors
-    largest = np.abs(vectors).argmax(axis=0)
-    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
-    return vectors * np.where(signs == 0, 1, signs).astype(vectors.dtype)
+    entities: tuple[str, ...] = field(repr=False)
+    similarities: np.ndarray | None = None
+    """(n_rows,) similarity of each fitted entity with itself; ``None`` if there are distances."""
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
+        """Return the distances of new entities (down) to the fitted ones (across)."""
+        n_absent = sum(name not in facts.columns for name in self.entities)
+        why = (
+            f"lacks {n_absent} of the {len(self.entities)} columns that are needed, such as "
+            "{absent}: new entities need their distances to every fitted one."
+        )
+        matrix = facts.matrix_of(self.entities, why)
+        rows = np.asarray(matrix, np.float64)
+        if rows.shape[1] != len(self.entities) or not np.isfinite(rows).all():
+            raise InputError(
+                f"{facts.label} must have {len(self.entities)} finite numbers for each new "
+                "entity: its distances to the fitted ones, in their order."
+            )
+        if self.similarities is not None:
+            # Nobody says how similar a new entity is to itself: taken to be as the others are.
+            typical = float(np.median(self.similarities))
+            rows = np.sqrt(np.maximum(typical + self.similarities - 2.0 * rows, 0.0))
+        if rows.min(initial=0.0) < 0:
+            raise InputError(f"{facts.label} has distances below 0. Are these similarities?")
+        return LaterRows.usual(facts, rows)
 
 
 def _numeric(vectors: Any, label: str) -> Matrix:
@@ -241,8 +312,7 @@ def _numeric(vectors: Any, label: str) -> Matrix:
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
             raise InputError(f"{label} is of type {matrix.dtype}. Pass real numbers in two axes.")
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
-    if isinstance(vectors, np.ma.MaskedArray) and vectors.dtype.kind in "fiub":
-        vectors = np.ma.filled(vectors.astype(np.float64), np.nan)  # masked means missing
+    vectors = _unmasked(vectors)
     try:
         array = np.asarray(vectors)
     except (ValueError, TypeError) as error:
@@ -260,9 +330,15 @@ def _numeric(vectors: Any, label: str) -> Matrix:
     return array if array.dtype == np.float32 else array.astype(np.float64)
 
 
+def _unmasked(values: Any) -> Any:
+    """Return numbers with NaN where they are masked, which means that they are missing."""
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "fiub":
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
+
+
 def _numeric_row(vector: Any, name: object) -> np.ndarray:
-    if isinstance(vector, np.ma.MaskedArray) and vector.dtype.kind in "fiub":
-        vector = np.ma.filled(vector.astype(np.float64), np.nan)  # masked means missing
+    vector = _unmasked(vector)
     try:
         row = array_of(vector, ndim=getattr(vector, "ndim", 1))
     except (ValueError, TypeError):
@@ -300,8 +376,8 @@ def _sparse_features(matrix: csr_array, entities: tuple[str, ...], standardize: 
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     notes: tuple[str, ...] = ()
     if len(empty):
-        shown = listed(entities[row] for row in empty)
-        notes = (f"{count(len(empty), 'entity has', 'entities have')} a row of zeros: {shown}.",)
+        names = listed(entities[row] for row in empty)
+        notes = (f"{count(len(empty), 'entity has', 'entities have')} a row of zeros: {names}.",)
     labels = tuple(str(number) for number in range(matrix.shape[1]))
     vectors = standardized(matrix) if standardize else matrix
     reader = ArrayReader(

@@ -21,19 +21,22 @@ reason why entities are unknown. In GloVe, it is above 70 for cities with names 
 where known and unknown items alike have such names (films), it is near 1."""
 
 FIRST_BIN = 200
-"""Ranks in the first bin; the most frequent words are few and unlike each other."""
+"""Ranks in the first bin; the most frequent words are few and unlike each other. A guess."""
 
 BIN_RATIO = 1.36
-"""Upper over lower end of the other bins."""
+"""Upper over lower end of the other bins; a guess."""
 
 MOST_SAMPLED = 1000
-"""Words of a bin whose vectors are read."""
+"""Words of a bin whose vectors are read: the mean of so many is within 3 % of their spread."""
 
 N_PERMUTATIONS = 199
+"""Rarities dealt out at random. The true order must beat all: a chance of one in 200 by luck."""
+
 MOST_TESTED = 5000
+"""Known vectors that are looked at, which bounds the time of the test."""
 
 FEWEST_WORDS = 50
-"""Words below which their lengths do not tell the direction of an order."""
+"""Words below which their lengths do not tell the direction of an order; a guess."""
 
 CLEARLY_REVERSED = 4.0
 """Standard errors by which frequent words must be longer than rare ones to doubt the order."""
@@ -112,15 +115,15 @@ class RankSample:
 
     def places(self, *, first_row: int, n_rows: int) -> list[int]:
         """Return the places in a batch of rows whose vectors are wanted: evenly spread in a bin."""
-        wanted: list[int] = []
+        chosen: list[int] = []
         for low, high in rank_bins(first_row + n_rows):
             if high <= first_row:
                 continue
             step = max(1, (high - low) // MOST_SAMPLED)
             start = max(low, first_row)
             start += -(start - low) % step
-            wanted += range(start - first_row, min(high - first_row, n_rows), step)
-        return wanted
+            chosen += range(start - first_row, min(high - first_row, n_rows), step)
+        return chosen
 
     def add(self, *, first_row: int, places: list[int], vectors: np.ndarray) -> None:
         """Add the vectors at some places of a batch; rows that are not finite do not count."""

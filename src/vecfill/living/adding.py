@@ -11,9 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
-from vecfill.inputs.later_rows import Facts, KeptSource, LaterRows, facts_of
-from vecfill.inputs.texts.encoders import encoded
-from vecfill.inputs.texts.later_texts import EncoderReader, NamesReader
+from vecfill.inputs.later_rows import Facts, KeptSource, facts_of
 from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
 
@@ -49,12 +47,10 @@ def read_new(
     for number, (source, is_used) in enumerate(zip(sources, used, strict=True)):
         if not is_used or not names:
             continue
-        facts = (
-            Facts(names, {}) if isinstance(source.reader, NamesReader) else tables.get(source.name)
-        )
+        facts = Facts(names, {}) if source.reads_names else tables.get(source.name)
         if facts is None:
             continue
-        found = _read(source, facts, encoder)
+        found = source.read(facts, encoder)
         kept = [row for row, name in enumerate(found.entities) if name in place]
         if not kept:
             continue
@@ -68,22 +64,6 @@ def read_new(
     if not is_joint:
         return NewEntities(names, rows.get(0), told)
     return NewEntities(names, SourceRows(len(names), rows, places), told)
-
-
-def _read(source: KeptSource, facts: Facts, encoder: Any) -> LaterRows:
-    if source.reader is None:
-        raise InputError(
-            f"source {source.name!r} was passed as a Domain that was made by hand, so it is not "
-            "known how new entities would be read. Pass the table itself to impute."
-        )
-    try:
-        if isinstance(source.reader, EncoderReader) and encoder is not None:
-            return source.reader.encoded(facts, lambda texts: encoded(texts, encoder))
-        return source.reader.read(facts)
-    except InputError as error:
-        if source.name == "table":
-            raise
-        raise InputError(f"source {source.name!r}: {error}") from error
 
 
 def refuse_unknown_options(options: Mapping[str, Any]) -> None:
@@ -114,21 +94,11 @@ def facts_by_source(
         raise InputError(
             f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
         )
-    described = [each for each in sources if not isinstance(each.reader, NamesReader)]
+    described = [each for each in sources if not each.reads_names]
     facts = facts_of(table, key=key, names=names, names_suffice=not described, **options)
     if not described:
         return {each.name: facts for each in sources}
-    usable = [each for each in described if _has_columns(each, facts)]
+    usable = [each for each in described if each.reader is not None and each.reader.finds(facts)]
     if not usable:
         usable = described[:1]  # its reader says what is missing
     return {each.name: facts for each in usable}
-
-
-def _has_columns(source: KeptSource, facts: Facts) -> bool:
-    """Tell whether a table has what one of several sources needs."""
-    reader = source.reader
-    wanted = getattr(reader, "columns", None)
-    if wanted is None or facts.matrix is not None:
-        return facts.matrix is not None
-    names = [each if isinstance(each, str) else each.name for each in wanted]
-    return any(name in facts.columns for name in names)

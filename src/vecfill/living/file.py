@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import FormatError, VecfillError
-from vecfill.inputs import later_rows
+from vecfill.inputs import later_rows, matrices
+from vecfill.inputs.names.domains import NamesReader
 from vecfill.inputs.names.kept_names import KeptNames
+from vecfill.inputs.names.ngrams import NGramModel
+from vecfill.inputs.names.parts import PartsModel
 from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.rarity import Rarity, VocabularyMeans
-from vecfill.inputs.table import later_columns
-from vecfill.inputs.texts import later_texts
-from vecfill.inputs.texts.tfidf import TextModel
+from vecfill.inputs.table.column_types import COLUMN_TYPES
+from vecfill.inputs.table.features import ColumnsReader
+from vecfill.inputs.texts.text import EncoderReader, TextReader
+from vecfill.inputs.texts.text_rows import TextModel, WordsReader
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
 from vecfill.living.kept import Kept
@@ -59,20 +63,16 @@ _SIGNALS_OF_VERSION_1 = (
 )
 
 _KEPT = (
-    later_columns.NumberColumn,
-    later_columns.CategoryColumn,
-    later_columns.SignsColumn,
-    later_columns.TextColumn,
-    later_rows.ColumnsReader,
-    later_rows.ArrayReader,
-    later_rows.DistancesReader,
+    ColumnsReader,
+    matrices.ArrayReader,
+    matrices.DistancesReader,
     later_rows.NoReader,
-    later_texts.TextReader,
-    later_texts.WordsReader,
-    later_texts.EncoderReader,
-    later_texts.NamesReader,
-    later_texts.NGramModel,
-    later_texts.PartsModel,
+    TextReader,
+    WordsReader,
+    EncoderReader,
+    NamesReader,
+    NGramModel,
+    PartsModel,
     later_rows.KeptSource,
     KeptNames,
     Rarity,
@@ -106,7 +106,17 @@ _KEPT = (
 )
 
 CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
-"""What a file may hold."""
+"""What a file may hold, besides types of columns."""
+
+
+def classes() -> dict[str, type]:
+    """Return what a file may hold, by name.
+
+    Types of columns and readers of sources that others wrote are there as soon as they are loaded.
+    """
+    added = (*COLUMN_TYPES, *later_rows.Reader.__subclasses__())
+    return {**{kind.__name__: kind for kind in added}, **CLASSES}
+
 
 _OF_VERSION_1 = {
     "stretch": {"#": "object", "class": "Stretch", "fields": {}},
@@ -132,7 +142,6 @@ def _teachers_of_version_1(**values: Any) -> Teachers:
 
 
 CLASSES_OF_VERSION_1: Mapping[str, Callable[..., Any]] = {
-    **CLASSES,
     "RowScores": _scores_of_version_1,
     "Hidden": _hidden_of_version_1,
     "Teachers": _teachers_of_version_1,
@@ -161,7 +170,7 @@ def write_model(
 
     What could not be loaded again is refused.
     """
-    packer, parts = Packer(CLASSES), {**kept.by_name(), **spaces}
+    packer, parts = Packer(classes()), {**kept.by_name(), **spaces}
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
@@ -212,8 +221,8 @@ class FileParts(Mapping[str, Any]):
         self._packed: dict[str, Any] = packed
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
-        classes = CLASSES_OF_VERSION_1 if self._arrays.version == 1 else CLASSES
-        self._unpacker = Unpacker(classes, self._array, str(path))
+        of_version = CLASSES_OF_VERSION_1 if self._arrays.version == 1 else {}
+        self._unpacker = Unpacker({**classes(), **of_version}, self._array, str(path))
         self.path = path
         if check:
             self._arrays.check()

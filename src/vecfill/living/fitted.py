@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
+from vecfill.inputs.later_rows import KeptSource
 from vecfill.inputs.names.kept_names import KeptNames
-from vecfill.inputs.prepared import Domain
-from vecfill.inputs.sources import JointDomain
 from vecfill.living.kept import Kept
 from vecfill.living.model import LivingModel
 from vecfill.model.fitted import Model
@@ -83,26 +80,11 @@ def living_model(
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:
     """Return how every source was read, and the range of the known entities in it."""
     domain, is_known = alignment.domain, alignment.is_known
-    if not isinstance(domain, JointDomain):
-        return (_kept("table", domain, is_known),)
     which = model.predictor.variants if isinstance(model.predictor, Fused) else None
     place = {name: row for row, name in enumerate(domain.entities)}
-    found = []
+    sources = []
     for number, source in enumerate(domain.sources):
         variant = source.variants[0 if which is None else which[number]]
         rows = np.array([place[name] for name in variant.entities], np.int64)
-        found.append(_kept(source.name, variant, is_known[rows]))
-    return tuple(found)
-
-
-def _kept(name: str, domain: Domain, is_known: np.ndarray) -> KeptSource:
-    low = high = None
-    is_measured = isinstance(domain.reader, ColumnsReader | ArrayReader)
-    if is_measured and not issparse(domain.vectors) and is_known.any():
-        known = domain.vectors[is_known]
-        low, high = known.min(axis=0), known.max(axis=0)
-        if isinstance(domain.reader, ColumnsReader):
-            # What texts and categories become has no range that means anything.
-            high = np.where(domain.reader.is_number(), high, low)
-    columns = tuple(domain.columns) or tuple(str(n) for n in range(domain.vectors.shape[1]))
-    return KeptSource(name, domain.reader, columns, low, high)
+        sources.append(KeptSource.of(source.name, variant, is_known[rows]))
+    return tuple(sources)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.sources import JointDomain
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space
 
@@ -100,7 +99,7 @@ class SourcesSpace(Space):
         )
 
     @classmethod
-    def of_sources(cls, domain: JointDomain, *, n_jobs: int | None = None) -> SourcesSpace:
+    def of_sources(cls, domain: Domain, *, n_jobs: int | None = None) -> SourcesSpace:
         """Return the space of several sources that were read."""
         place = {name: row for row, name in enumerate(domain.entities)}
         return cls(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vecfill import Embedding
-from vecfill.inputs.names.parts import means_of_parts, parts_domain, parts_guess, rows_of_parts
-from vecfill.inputs.texts.later_texts import PartsModel
+from vecfill.inputs.names.domains import parts_domain, parts_guess
+from vecfill.inputs.names.parts import PartsModel, means_of_parts, rows_of_parts
 
 WORDS = ["the", "fort", "worth", "new", "york", "shares", "oslo"]
 NAMES = ["Worth Shares", "Fort Worth", "New York", "Oslo"]

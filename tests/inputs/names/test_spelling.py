@@ -14,12 +14,16 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.names import spelling_model
-from vecfill.inputs.names.cache import cached_model, names_cache_of
+from vecfill.inputs.names.domains import (
+    names_domain,
+    parts_domain,
+    rows_of_others,
+    spelling_domain,
+    whole_vectors,
+)
 from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, ngrams_of
-from vecfill.inputs.names.parts import parts_domain, whole_vectors
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.names.spelling import names_domain, rows_of_others, spelling_domain
-from vecfill.inputs.names.spelling_model import fit_spelling
+from vecfill.inputs.names.spelling_model import cached_model, fit_spelling, names_cache_of
 from vecfill.inputs.names.vocabulary import VocabularySample
 from vecfill.io import Scan
 
@@ -285,7 +289,7 @@ def file_of_words(folder, n_words):
 
 @pytest.mark.parametrize("n_words", [3, 50, 51, 400, 1000])
 def test_a_sample_of_a_long_file_is_even_and_holds_the_parts_of_names(tmp_path, n_words):
-    sample = VocabularySample(["W1 w37", "x"], most=50)
+    sample = VocabularySample(["W1 w37", "x"], n_most=50)
     with Scan(file_of_words(tmp_path, n_words)) as scan:
         for batch in scan:
             sample.add(batch)
@@ -328,7 +332,7 @@ class Rows:
 
 
 def test_parts_of_names_are_kept_in_later_batches_of_a_sampled_file():
-    sample = VocabularySample(["w301 w503"], most=50)
+    sample = VocabularySample(["w301 w503"], n_most=50)
     for first_row in range(0, 600, 100):
         sample.add(Rows(first_row, 100))
     found = sample.embedding()
@@ -349,3 +353,18 @@ def test_names_that_come_later_are_read_as_those_of_the_fit():
         again = found.reader.read(facts)
         assert again.entities == found.entities
         np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
+
+
+def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
+    monkeypatch.setattr("vecfill.inputs.names.parts.FEWEST_COMPOUNDS", 100)
+    monkeypatch.setattr("vecfill.inputs.names.domains.FEWEST_WORDS", 500)
+    rng = np.random.default_rng(0)
+    starts = sorted({"".join(rng.choice(list("bcdfgaeiou"), 5)) for _ in range(400)})
+    words = [*starts, *(f"{one}-{other}" for one, other in zip(starts, starts[7:], strict=False))]
+    base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
+    entities = [f"{starts[row]} {starts[-1 - row]}" for row in range(20)] + ["zuzu", "bacafeda"]
+    domain = names_domain(entities, {}, base)
+    assert any("are described by the vectors of the parts" in note for note in domain.notes)
+    again = domain.reader.read(Facts(tuple(entities), {}))
+    assert again.entities == domain.entities
+    np.testing.assert_allclose(again.rows, domain.vectors, rtol=1e-2, atol=1e-2)

@@ -13,8 +13,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.texts.text import TextSource, split_texts, text
-from vecfill.inputs.texts.tfidf import text_rows, words_of
-from vecfill.inputs.texts.word_means import word_means
+from vecfill.inputs.texts.text_rows import text_rows, word_means, words_of
 from vecfill.requests import Reading
 
 METALS = {
@@ -136,7 +135,7 @@ def test_tfidf_has_the_same_bits_for_any_number_of_threads():
     code = (
         "import hashlib, sys; sys.path.insert(0, 'tests'); "
         "from inputs.texts.test_text import made_texts; "
-        "from vecfill.inputs.texts.tfidf import text_rows; "
+        "from vecfill.inputs.texts.text_rows import text_rows; "
         "print(hashlib.sha256(text_rows(made_texts(800)).vectors.tobytes()).hexdigest())"
     )
     found = set()

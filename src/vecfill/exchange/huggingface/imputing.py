@@ -20,12 +20,11 @@ from vecfill.inputs.entities import listed
 from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
 from vecfill.inputs.names.folding import folded
 from vecfill.inputs.names.matching import match_names
-from vecfill.inputs.names.parts import means_of_parts, rows_of_parts
+from vecfill.inputs.names.parts import PartsModel, means_of_parts, rows_of_parts
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.rarity import has_several_words
 from vecfill.inputs.sources import are_sources
 from vecfill.inputs.table.frames import frame_of, keyed
-from vecfill.inputs.texts.later_texts import PartsModel
 from vecfill.io import iter_words, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.names import read_names

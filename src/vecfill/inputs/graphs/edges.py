@@ -64,10 +64,10 @@ def domain_of_edges(
     components, notes = _components(edges)
     vectors, more_notes = node_vectors(edges.weights, n_dims=n_dims)
     names = tuple(f"walks {number + 1}" for number in range(vectors.shape[1]))
-    said = edges.notes + notes + more_notes
+    all_notes = edges.notes + notes + more_notes
     reader = NoReader("vectors of nodes are made from the whole graph, so none can be added.")
     links = edges.weights if len(edges.nodes) > LARGE else None
-    return Domain(edges.nodes, vectors, names, "features", said, components, reader, links)
+    return Domain(edges.nodes, vectors, names, "features", all_notes, components, reader, links)
 
 
 def nodes_of_edges(frame: Frame, *, columns: Sequence[str] | None = None) -> Domain:
@@ -99,18 +99,18 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
     """
     sources, targets, weights = _edge_columns(frame, columns)
     ends = [_node_names(cells, name, frame.label) for name, cells in (sources, targets)]
-    both = pa.chunked_array(
+    ends_together = pa.chunked_array(
         [*(chunk for end in ends for chunk in end.chunks)], type=pa.large_string()
     )
-    nodes = sorted(pc.unique(both).to_pylist())
-    codes = pc.index_in(both, value_set=pa.array(nodes, pa.large_string())).to_numpy()
+    nodes = sorted(pc.unique(ends_together).to_pylist())
+    codes = pc.index_in(ends_together, value_set=pa.array(nodes, pa.large_string())).to_numpy()
     codes = codes.astype(np.int64)
     source, target = codes[: frame.n_rows], codes[frame.n_rows :]
     values = np.ones(frame.n_rows)
     notes: list[str] = []
     if weights is not None:
         pairs = zip(source, target, strict=True)
-        titles = [f"{nodes[one]} - {nodes[other]}" for one, other in pairs]
+        titles = [f"{nodes[low]} - {nodes[high]}" for low, high in pairs]
         values = _edge_weights(frame.label, *weights, titles)
         is_zero = values == 0
         if is_zero.any():
@@ -119,9 +119,9 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
         source, target, values = source[~is_zero], target[~is_zero], values[~is_zero]
     loops = source == target
     if loops.any():
-        shown = listed(nodes[code] for code in np.unique(source[loops]))
-        what = count(loops.sum(), "self loop was", "self loops were")
-        notes.append(f"{what} ignored: {shown}.")
+        loop_names = listed(nodes[code] for code in np.unique(source[loops]))
+        phrase = count(loops.sum(), "self loop was", "self loops were")
+        notes.append(f"{phrase} ignored: {loop_names}.")
     low, high = np.minimum(source, target)[~loops], np.maximum(source, target)[~loops]
     values = values[~loops]
     if len(values) == 0:
@@ -132,9 +132,9 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
     is_first = np.r_[True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])]
     if not is_first.all():
         n_again = len(values) - int(is_first.sum())
-        what = "weights were added" if weights is not None else "a pair counts once"
+        phrase = "weights were added" if weights is not None else "a pair counts once"
         joins = count(n_again, "edge joins", "edges join")
-        notes.append(f"{joins} a pair that was joined before; {what}.")
+        notes.append(f"{joins} a pair that was joined before; {phrase}.")
         starts = np.flatnonzero(is_first)
         values = np.add.reduceat(values, starts) if weights is not None else values[starts]
         low, high = low[starts], high[starts]
@@ -184,8 +184,8 @@ def _edge_columns(
             f"edge_columns={tuple(columns)!r}, but {frame.label} has the columns "
             f"{listed(frame.names, 6)}. Name two of them, and a third for weights."
         )
-    found = [(name, frame.cells[frame.names.index(name)]) for name in columns]
-    return found[0], found[1], found[2] if len(found) == 3 else None
+    chosen = [(name, frame.columns[name]) for name in columns]
+    return chosen[0], chosen[1], chosen[2] if len(chosen) == 3 else None
 
 
 def _node_names(cells: Cells, name: str, label: str) -> pa.ChunkedArray:
@@ -216,11 +216,11 @@ def _node_names(cells: Cells, name: str, label: str) -> pa.ChunkedArray:
 def _edge_weights(label: str, name: str, cells: Cells, edges: Sequence[str]) -> np.ndarray:
     advice = "Weights are numbers; leave the column out if all edges count alike."
     weights = read_numbers(label, name, cells, edges, row="edge", advice=advice)
-    for is_bad, what in (
+    for is_bad, problem in (
         (np.isnan(weights), "is missing. Give every edge a weight, or none"),
         (weights < 0, "is negative. Edges say how near nodes are; shift or drop such edges"),
     ):
         if is_bad.any():
             row = int(is_bad.argmax())
-            raise InputError(f"{label}, row {row + 1}, edge {edges[row]!r}: the weight {what}.")
+            raise InputError(f"{label}, row {row + 1}, edge {edges[row]!r}: the weight {problem}.")
     return weights

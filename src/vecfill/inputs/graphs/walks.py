@@ -15,20 +15,32 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import eigsh
 
 from vecfill.errors import InputError
-from vecfill.inputs.matrices import with_fixed_signs
 from vecfill.machine.blas import one_blas_thread
 from vecfill.wording import count
 
 _WINDOWS = (5, 3, 2, 1)
+"""Steps of a walk, the longest first; the first length that can be afforded is taken."""
+
 _MAX_STEPS = 5e8
 _MAX_ENTRIES = 20_000_000
+"""What walks may cost, in steps and in pairs. The graph of MeSH (28,436 nodes, 14.9 million pairs)
+is within these limits; ten times as much did not end in 100 s (decision 20)."""
+
 _BLOCK_CELLS = 1 << 25
 _DENSE = 1000
+"""Nodes up to which all eigenvectors are computed, which is then faster; a guess."""
+
 LARGE = 30_000
-"""Nodes from which on a graph gets vectors by rounds, and a tree of its own edges."""
+"""Nodes from which on a graph gets vectors by rounds, and a tree of its own edges (decision 20)."""
+
 _N_TRIED = 64
+"""Nodes from which walks are tried before all are begun (decision 20)."""
+
 _N_SPARE = 32
+"""Directions beyond those that are wanted, so that the last of these converge as well; a guess."""
+
 _N_ROUNDS = 5
+"""Rounds of subspace iteration (decision 20)."""
 
 
 @one_blas_thread()
@@ -51,7 +63,7 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
     values, vectors = _leading(closeness, n_dims)
     # A large graph keeps the precision of its decomposition, and half the memory with it.
     dtype = np.float64 if weights.shape[0] <= LARGE else np.float32
-    vectors = with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(dtype)
+    vectors = _with_fixed_signs(vectors * np.sqrt(np.abs(values))).astype(dtype)
     if window == 1:
         vectors = _smoothed(vectors, weights)
     lengths = np.linalg.norm(vectors, axis=1)
@@ -62,6 +74,15 @@ def node_vectors(weights: csr_array, *, n_dims: int) -> tuple[np.ndarray, tuple[
             f"of the graph took all {vectors.shape[1]} dimensions. Raise n_dims= if that matters.",
         )
     return vectors, notes
+
+
+def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+    """Return the columns, each turned so that its largest entry is positive."""
+    if vectors.size == 0:
+        return vectors
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return vectors * np.where(signs == 0, 1, signs).astype(vectors.dtype)
 
 
 def _nearest_pairs(weights: csr_array) -> tuple[int, csr_array]:
@@ -86,8 +107,8 @@ def _can_afford(weights: csr_array, window: int) -> bool:
     if n_nodes <= _N_TRIED:
         return True
     degree = np.diff(weights.indptr)
-    tried = np.linspace(0, n_nodes - 1, _N_TRIED).astype(np.int64)
-    walks, n_steps = weights[tried], 0.0
+    sample = np.linspace(0, n_nodes - 1, _N_TRIED).astype(np.int64)
+    walks, n_steps = weights[sample], 0.0
     for _ in range(window - 1):
         n_steps += float(degree[walks.indices].sum(dtype=np.float64))
         if n_steps * n_nodes / _N_TRIED > 2 * _MAX_STEPS:

@@ -4,15 +4,15 @@
 - `vocabulary`: The words of a whole embedding file and their vectors, or an even sample of a larger
   one.
 - `matching`: Entity names -> vocabulary words, and a report of how each was found.
-- `match_report`: How each entity's word was found: the result of `match_names`.
-- `unreliable`: Known vectors that are not to be relied on: entities that have a word but count as
-  unknown.
+- `match_report`: How each entity's word was found: the result of `match_names`; and which words are
+  not to be relied on.
 - `kept_names`: Very many names in two arrays, with an index: found without holding them as texts.
-- `parts`: Names of several words -> a domain, by the vectors of these words.
 - `ngrams`: Names -> hashed character n-grams, many thousand names at once.
-- `spelling_model`: A model from the spelling of a word to its vector, learnt on a whole vocabulary.
+- `spelling_model`: A model from the spelling of a word to its vector, learnt on a whole vocabulary,
+  and kept in a file.
+- `parts`: What the parts of names of several words make of the whole, by the vectors of these
+  words.
 - `siblings`: Inflected siblings: words of the vocabulary that are another form of an entity's name.
-- `cache`: Spelling models kept in files: found again by the words and vectors they were learnt
-  from.
-- `spelling`: Names of entities -> a domain, by what their spelling says about their vectors.
+- `domains`: Names of entities -> a domain, by what their spelling and their parts say about their
+  vectors.
 """

@@ -9,7 +9,8 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 # fmt: off
 SUFFIXES = frozenset((
@@ -126,9 +127,42 @@ def core(folded_word: str) -> str:
         tokens = tokens[:-1]
     if len(tokens) > 1 and tokens[-1] == "and":  # "Tiffany & Co"
         tokens = tokens[:-1]
-    kept = "".join(tokens).replace("'", "")
+    stem = "".join(tokens).replace("'", "")
     # One letter is no name: "A. Co" would otherwise be the article "a".
-    return kept if len(kept) > 1 else folded_word.replace("_", "").replace("'", "")
+    return stem if len(stem) > 1 else folded_word.replace("_", "").replace("'", "")
+
+
+@dataclass(frozen=True)
+class Folding:
+    """A way to look at names: a word is that of an entity if their keys are equal.
+
+    A new way is one entry in `LEVELS` (`requests.py`).
+
+    Examples
+    --------
+    >>> LOOSE.keys(LOOSE.tokens(["Coca-Cola"])), CASE.keys(CASE.tokens(["IBM"]))
+    (['cocacola'], ['ibm'])
+    """
+
+    tokens: Callable[[Sequence[str]], list[str]] = list
+    """Folds whole batches of words."""
+    keys: Callable[[Sequence[str]], list[str]] = list
+    """Returns the keys of folded words."""
+    near: Callable[[Sequence[str]], list[str]] | None = None
+    """Keys by which the nearest misses are found, if not these."""
+    affixed: Callable[[Sequence[str]], list[int]] | None = None
+    """Places of folded words with affixes, that may be found by their `core` as well."""
+    core: Callable[[str], str] | None = None
+    """The key of a folded word without affixes."""
+
+    def near_keys(self, words: Sequence[str], keys: list[str]) -> list[str]:
+        """Return the keys by which the nearest misses are found."""
+        return keys if self.near is None else self.near(words)
+
+
+EXACT = Folding(near=without_case)
+CASE = Folding(tokens=without_case)
+LOOSE = Folding(folded, glued, affixed=affixed, core=core)
 
 
 def _join(words: Sequence[str]) -> str:

@@ -33,9 +33,9 @@ class KeptNames:
     def of(cls, names: Sequence[str]) -> KeptNames:
         """Return names and their index."""
         raw = [name.encode("utf-8", "surrogatepass") for name in names]
-        ends = np.cumsum([len(each) for each in raw], dtype=np.int64)
+        ends = np.cumsum([len(encoded) for encoded in raw], dtype=np.int64)
         letters = np.frombuffer(b"".join(raw), np.uint8)
-        hashes = np.array([_hash(each) for each in raw], np.int64)
+        hashes = np.array([_hash(encoded) for encoded in raw], np.int64)
         order = np.argsort(hashes, kind="stable")
         return cls(letters, ends, hashes[order], order)
 
@@ -52,9 +52,9 @@ class KeptNames:
 
     def row(self, name: str) -> int | None:
         """Return the row of a name, or None."""
-        wanted = _hash(name.encode("utf-8", "surrogatepass"))
-        place = int(np.searchsorted(self.hashes, wanted))
-        while place < self.hashes.size and self.hashes[place] == wanted:
+        name_hash = _hash(name.encode("utf-8", "surrogatepass"))
+        place = int(np.searchsorted(self.hashes, name_hash))
+        while place < self.hashes.size and self.hashes[place] == name_hash:
             row = int(self.order[place])
             if self[row] == name:
                 return row

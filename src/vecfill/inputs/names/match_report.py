@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from vecfill.errors import InputError
+from vecfill.errors import InputError, OptionError
 from vecfill.inputs.entities import listed
+from vecfill.requests import Reading
 from vecfill.wording import count
 
 How = Literal["exact", "case", "loose", "alias", "excluded", "none"]
@@ -99,11 +100,11 @@ class MatchReport:
             for word, names in shared.items()
         ]
         if len(notes) > MOST_COLLISIONS:
-            some = [f"{word!r} ({', '.join(names)})" for word, names in shared.items()]
-            more = len(some) - MOST_COLLISIONS
+            pairs = [f"{word!r} ({', '.join(names)})" for word, names in shared.items()]
+            more = len(pairs) - MOST_COLLISIONS
             notes = [
-                f"{len(some):,} words were matched by more than one entity: "
-                f"{', '.join(some[:MOST_COLLISIONS])} and {more:,} more."
+                f"{len(pairs):,} words were matched by more than one entity: "
+                f"{', '.join(pairs[:MOST_COLLISIONS])} and {more:,} more."
             ]
         notes += [
             f"The alias of {entity!r}, {word!r}, is not in the vocabulary."
@@ -135,8 +136,8 @@ class MatchReport:
         if not chosen:
             return self
         matches = tuple(
-            replace(each, word=None, how="excluded") if each.entity in chosen else each
-            for each in self.matches
+            replace(match, word=None, how="excluded") if match.entity in chosen else match
+            for match in self.matches
         )
         return replace(
             self,
@@ -214,14 +215,14 @@ class MatchReport:
 
     def table(self, n_shown: int | None = None) -> str:
         """Return the matches as text, one line each, at most `n_shown` of them."""
-        shown = self.matches if n_shown is None else self.matches[:n_shown]
+        matches = self.matches if n_shown is None else self.matches[:n_shown]
         rows = [("entity", "word", "how")]
-        rows += [(_short(match.entity), _short(match.word or "-"), match.how) for match in shown]
-        left = max(len(row[0]) for row in rows)
-        middle = max(len(row[1]) for row in rows)
-        lines = [f"{entity:<{left}}  {word:<{middle}}  {how}" for entity, word, how in rows]
-        if len(shown) < len(self.matches):
-            lines.append(f"... and {len(self.matches) - len(shown)} more")
+        rows += [(_short(match.entity), _short(match.word or "-"), match.how) for match in matches]
+        width = max(len(row[0]) for row in rows)
+        word_width = max(len(row[1]) for row in rows)
+        lines = [f"{entity:<{width}}  {word:<{word_width}}  {how}" for entity, word, how in rows]
+        if len(matches) < len(self.matches):
+            lines.append(f"... and {len(self.matches) - len(matches)} more")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -247,6 +248,47 @@ class MatchReport:
             f"<p>{html.escape(self.summary())}</p><table><tr><th>entity</th><th>word</th>"
             f"<th>how</th></tr>{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
         )
+
+
+def without_unreliable(
+    matches: MatchReport,
+    reading: Reading,
+    *,
+    counts: Mapping[str, float] | None = None,
+    rows: Mapping[str, int],
+    named: Collection[str] = (),
+) -> MatchReport:
+    """Return matches in which entities that are too rare, or named, have no word.
+
+    `counts` are by entity, and `rows` are those of words in the embedding, from 0. An entity
+    without a count keeps its word.
+
+    The paper does so with words below a frequency: their vectors are poor, and imputed ones are
+    better.
+
+    Examples
+    --------
+    >>> names = ("Oslo", "Bern", "Pau")
+    >>> matches = MatchReport(tuple(Match(name, name.lower(), "case") for name in names), "case", 3)
+    >>> reading = Reading(counts={"Oslo": 9, "Pau": 2}, min_count=5)
+    >>> trusted = without_unreliable(matches, reading, counts=reading.counts, rows={})
+    >>> trusted.words, trusted.set_aside
+    ({'Oslo': 'oslo', 'Bern': 'bern'}, (('Pau', 'pau'),))
+    """
+    trusted = matches.without(named, "named as unreliable") if named else matches
+    least, first = reading.min_count, reading.from_rank
+    if least is not None and counts is None:
+        raise OptionError(
+            f"min_count={least:g} needs counts: pass counts=, a file of entity and "
+            "count or a column of the table."
+        )
+    if least is not None and counts is not None:
+        rare = [name for name in trusted.words if counts.get(name, least) < least]
+        trusted = trusted.without(rare, f"counted less than {least:g} times")
+    if first is not None:
+        late = [name for name, word in trusted.words.items() if rows[word] + 1 >= first]
+        trusted = trusted.without(late, f"whose word is at row {first:,} of the embedding or later")
+    return trusted
 
 
 def _short(text: str) -> str:

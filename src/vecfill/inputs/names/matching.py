@@ -12,16 +12,18 @@ from typing import NamedTuple
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed, unique_entities
-from vecfill.inputs.names.folding import affixed, core, folded, glued, without_case
+from vecfill.inputs.names.folding import Folding, folded, glued
 from vecfill.inputs.names.match_report import How, Match, MatchReport
 from vecfill.io.tables import read_pairs
-from vecfill.requests import LEVELS
+from vecfill.requests import LEVELS, loaded
 
 _HOW_OF_RANK: tuple[How, ...] = ("exact", "case", "loose", "loose")
 _BATCH = 1 << 14
 _N_ALTERNATIVES = 5
 _N_NEAR = 5
 _NEAR_PREFIX = 4
+"""Letters that a near miss shares with a name. Fewer would hold many words that are not near."""
+
 _WORDS_A_PREFIX = 16
 
 __all__ = ["Match", "MatchReport", "NameSearch", "match_names"]
@@ -107,12 +109,15 @@ class NameSearch:
         if level not in LEVELS:
             raise InputError(f"level={level!r} is not known. Use 'exact', 'case' or 'loose'.")
         self._level = level
+        self._folding: Folding = loaded(LEVELS[level])
         self._names = unique_entities(entities, where="the entities")
         self._alias_of = _aliases(aliases)
         self._excluded = {
             name.strip() for name in ([exclude] if isinstance(exclude, str) else exclude)
         }
-        for name in (each for each in self._names if each in self._excluded):
+        for name in (
+            name_of_entity for name_of_entity in self._names if name_of_entity in self._excluded
+        ):
             if name in self._alias_of:
                 raise InputError(
                     f"{name!r} is both excluded and given the alias {self._alias_of[name]!r}. "
@@ -133,18 +138,18 @@ class NameSearch:
 
     def _index(self) -> None:
         """Find the keys by which words will be looked up."""
-        is_loose = self._level == "loose"
-        tokens_of = folded(self._searched) if is_loose else []
-        keys = glued(tokens_of) if is_loose else _keys(self._searched, self._level)
+        tokens = self._folding.tokens(self._searched)
+        keys = self._folding.keys(tokens)
         self._by_key: dict[str, list[str]] = {}
         self._by_core: dict[str, list[str]] = {}
         for name, key in zip(self._searched, keys, strict=True):
             self._by_key.setdefault(key, []).append(name)
-        for name, tokens in zip(self._searched, tokens_of, strict=is_loose):
-            if kept := core(tokens):
-                self._by_core.setdefault(kept, []).append(name)
+        if self._folding.core is not None:
+            for name, stem in zip(self._searched, map(self._folding.core, tokens), strict=True):
+                if stem:
+                    self._by_core.setdefault(stem, []).append(name)
         self._wanted = self._by_key.keys() | self._by_core.keys()
-        near_keys = without_case(self._searched) if self._level == "exact" else keys
+        near_keys = self._folding.near_keys(self._searched, keys)
         self._prefixes = {key[:_NEAR_PREFIX] for key in near_keys}
 
     def offer(self, words: Sequence[str]) -> list[int]:
@@ -152,28 +157,24 @@ class NameSearch:
 
         A word that was told before and comes again is told again.
         """
-        told: set[int] = set()
-        if self._alias_words and (found := self._alias_words.intersection(words)):
-            self._present.update(found)
-            told.update(place for place, word in enumerate(words) if word in found)
-        if self._level == "loose":
-            tokens_of = folded(words)
-            keys = glued(tokens_of)
-            places = [place for place, key in enumerate(keys) if key in self._wanted]
-            places = sorted({*places, *affixed(tokens_of)})
-        else:
-            tokens_of = words
-            keys = without_case(words) if self._level == "case" else words
-            places = [place for place, key in enumerate(keys) if key in self._wanted]
+        best_places: set[int] = set()
+        if self._alias_words and (alias_words := self._alias_words.intersection(words)):
+            self._present.update(alias_words)
+            best_places.update(place for place, word in enumerate(words) if word in alias_words)
+        folding = self._folding
+        tokens = folding.tokens(words)
+        keys = folding.keys(tokens)
+        places = [place for place, key in enumerate(keys) if key in self._wanted]
+        if folding.affixed is not None:
+            places = sorted({*places, *folding.affixed(tokens)})
         for place in places:
-            core_key = core(tokens_of[place]) if self._level == "loose" else keys[place]
-            if self._add_hits(words[place], keys[place], core_key, self._n_words + place):
-                told.add(place)
+            stem = keys[place] if folding.core is None else folding.core(tokens[place])
+            if self._add_hits(words[place], keys[place], stem, self._n_words + place):
+                best_places.add(place)
         if not self._hits:
-            near_keys = without_case(words) if self._level == "exact" else keys
-            _keep_near(words, near_keys, self._prefixes, self._near)
+            _keep_near(words, folding.near_keys(words, keys), self._prefixes, self._near)
         self._n_words += len(words)
-        return sorted(told)
+        return sorted(best_places)
 
     def _add_hits(self, word: str, key: str, core_key: str, position: int) -> bool:
         """Add a word to the hits of the names it fits; tell whether it is any name's best."""
@@ -182,7 +183,7 @@ class NameSearch:
         for name in dict.fromkeys((*same_key, *self._by_core.get(core_key, ()))):
             rank = _rank(name, word, is_same_key=name in same_key)
             # A key of nothing but separators proves nothing: "---" and "..." differ.
-            if rank < 2 or (self._level == "loose" and key):
+            if rank < 2 or key:
                 hits = self._hits.setdefault(name, [])
                 _add(hits, _Hit(rank, position, word))
                 is_best = is_best or hits[0].word == word
@@ -218,16 +219,10 @@ class NameSearch:
             is_there = word in self._present
             return Match(name, word, "alias") if is_there else Match(name, None, "none")
         if hits := self._hits.get(name):
-            best, *others = hits
-            alternatives = tuple(hit.word for hit in others[:_N_ALTERNATIVES])
+            best, *lesser = hits
+            alternatives = tuple(hit.word for hit in lesser[:_N_ALTERNATIVES])
             return Match(name, best.word, _HOW_OF_RANK[best.rank], alternatives)
         return Match(name, None, "none")
-
-
-def _keys(words: Sequence[str], level: str) -> list[str]:
-    if level == "loose":
-        return glued(folded(words))
-    return without_case(words) if level == "case" else list(words)
 
 
 def _rank(name: str, word: str, *, is_same_key: bool) -> int:
@@ -243,7 +238,7 @@ def _add(hits: list[_Hit], hit: _Hit) -> None:
     if not hits:
         hits.append(hit)  # most names have one word
         return
-    if any(other.word == hit.word for other in hits):
+    if any(earlier.word == hit.word for earlier in hits):
         return  # a word that the file holds twice: the first one counts
     insort(hits, hit)
     del hits[_N_ALTERNATIVES + 1 :]
@@ -299,21 +294,21 @@ def _keep_near(
 ) -> None:
     """Remember a few words that begin like an entity, in case nothing ever matches."""
     for place in [i for i, key in enumerate(keys) if key[:_NEAR_PREFIX] in prefixes]:
-        kept = near.setdefault(keys[place][:_NEAR_PREFIX], [])
-        if len(kept) < _WORDS_A_PREFIX:
-            kept.append(batch[place])
+        near_words = near.setdefault(keys[place][:_NEAR_PREFIX], [])
+        if len(near_words) < _WORDS_A_PREFIX:
+            near_words.append(batch[place])
 
 
 def _nearest(names: list[str], near: dict[str, list[str]]) -> tuple[tuple[str, str], ...]:
     """Return the nearest misses, (entity, word), best first; of the first 2,000 entities."""
-    scored: list[tuple[float, str, str]] = []
-    keys = _keys(names[:2000], "loose")
-    words = list(dict.fromkeys(word for kept in near.values() for word in kept))
+    misses: list[tuple[float, str, str]] = []
+    keys = glued(folded(names[:2000]))
+    words = list(dict.fromkeys(word for near_words in near.values() for word in near_words))
     by_start: dict[str, list[tuple[str, str]]] = {}
-    for word, key in zip(words, _keys(words, "loose"), strict=True):
+    for word, key in zip(words, glued(folded(words)), strict=True):
         by_start.setdefault(key[:_NEAR_PREFIX], []).append((word, key))
     for name, key in zip(names, keys, strict=False):
         for word, word_key in by_start.get(key[:_NEAR_PREFIX], ()):
             likeness = difflib.SequenceMatcher(None, key, word_key, autojunk=False).ratio()
-            scored.append((-likeness, name, word))
-    return tuple((name, word) for _, name, word in sorted(scored)[:_N_NEAR])
+            misses.append((-likeness, name, word))
+    return tuple((name, word) for _, name, word in sorted(misses)[:_N_NEAR])

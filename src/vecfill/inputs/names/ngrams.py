@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from vecfill.inputs.names.folding import folded
-from vecfill.inputs.texts.tfidf import TextRows, leading_components
+from vecfill.inputs.texts.text_rows import TextRows, leading_components
 from vecfill.machine.compiled import compiled
 
 SHORTEST = 3
@@ -70,6 +70,37 @@ def columns_of(grams: NGrams, keys: np.ndarray, rows: np.ndarray) -> tuple[np.nd
     return rows[places[is_known]], n_before[grams.starts]
 
 
+@dataclass(frozen=True, eq=False)
+class NGramModel:
+    """Character n-grams of names and their leading components, as learnt from some names."""
+
+    keys: np.ndarray
+    """(n_grams,) hashes, ascending."""
+    weights: np.ndarray
+    """(n_grams,)."""
+    components: np.ndarray
+    """(n_components, n_grams) in 32 bits."""
+
+    @classmethod
+    def of_none(cls) -> NGramModel:
+        """Return the model of names that share no n-gram."""
+        return cls(np.empty(0, np.uint64), np.empty(0), np.empty((0, 0), np.float32))
+
+    def rows(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the components of other names, and which have a known n-gram."""
+        grams = ngrams_of(names)
+        places = np.arange(len(self.keys), dtype=np.int32)
+        columns, starts = columns_of(grams, self.keys, places)
+        scores = np.zeros((len(names), self.components.shape[0]))
+        for row in range(len(names)):
+            places, times = np.unique(columns[starts[row] : starts[row + 1]], return_counts=True)
+            if places.size:
+                weights = self.weights[places] * times
+                weights /= np.linalg.norm(weights)
+                scores[row] = self.components[:, places].astype(np.float64) @ weights
+        return scores, np.diff(starts) > 0
+
+
 def ngram_rows(names: Sequence[str], *, n_components: int) -> TextRows:
     """Return the n-grams of names, the rarer the heavier, reduced to their leading components.
 
@@ -85,16 +116,14 @@ def ngram_rows(names: Sequence[str], *, n_components: int) -> TextRows:
     columns, starts = columns_of(grams, keys, np.arange(len(keys), dtype=np.int32))
     is_present = np.diff(starts) > 0
     if not is_present.any():
-        return TextRows(np.zeros((0, 0)), is_present)
-    weights = np.log(len(names) / times)[columns] + 1.0
-    rows = csr_matrix((weights, columns, starts), (len(names), len(keys)))[is_present]
+        return TextRows(np.zeros((0, 0)), is_present, NGramModel.of_none())
+    weights = np.log(len(names) / times) + 1.0
+    rows = csr_matrix((weights[columns], columns, starts), (len(names), len(keys)))[is_present]
     rows.sum_duplicates()
     lengths = np.sqrt(rows.multiply(rows).sum(axis=1)).A1
     rows.data /= np.repeat(lengths, np.diff(rows.indptr))
     vectors, components = leading_components(rows, n_components)
-    each = np.log(len(names) / times) + 1.0
-    details = {"keys": keys, "weights": each, "components": components.astype(np.float32)}
-    return TextRows(vectors, is_present, details=details)
+    return TextRows(vectors, is_present, NGramModel(keys, weights, components.astype(np.float32)))
 
 
 def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +169,7 @@ def _hash(letters: np.ndarray, starts: np.ndarray, ends: np.ndarray, hashes: np.
                     value = (value ^ letter) * _PRIME
                     size = end - begin + 1
                     if SHORTEST <= size < length:
-                        mixed = (value ^ (value >> np.uint64(33))) * _MIX
-                        hashes[out] = mixed ^ (mixed >> np.uint64(33))
+                        scrambled = (value ^ (value >> np.uint64(33))) * _MIX
+                        hashes[out] = scrambled ^ (scrambled >> np.uint64(33))
                         out += 1
             first = place + 1

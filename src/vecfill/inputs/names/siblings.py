@@ -54,14 +54,14 @@ def inflected_siblings(entities: Sequence[str], vocabulary: Iterable[str]) -> di
         if "_" not in name:
             for stem in _stems(name):
                 by_stem.setdefault(stem, []).append(place)
-    found: dict[int, str] = {}
+    sibling_of: dict[int, str] = {}
     words = list(vocabulary)
     for word, token in zip(words, folded(words), strict=True):
         for stem in _stems(token):
             for place in by_stem.get(stem, ()):
                 if names[place] != token:
-                    found.setdefault(place, word)
-    return {entities[place]: found[place] for place in sorted(found)}
+                    sibling_of.setdefault(place, word)
+    return {entities[place]: sibling_of[place] for place in sorted(sibling_of)}
 
 
 def _stems(word: str) -> list[str]:

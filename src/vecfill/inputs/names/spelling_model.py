@@ -8,14 +8,23 @@ only need products with the sparse matrix of n-grams.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
+from vecfill.errors import InputError, VecfillError
 from vecfill.inputs.names.ngrams import columns_of, ngrams_of
+from vecfill.io.arrays import DAMAGE, as_tensor
+from vecfill.io.atomic import atomic_output
+from vecfill.io.safetensors import TensorFile, write_tensors
+from vecfill.io.sources import Source
+from vecfill.io.vector_cache import user_cache
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.compiled import compiled
 
@@ -31,6 +40,9 @@ _BLOCK = 64
 without changing a bit."""
 
 _N_THREADS = 2
+
+_TENSORS = ("keys", "rows", "vectors", "mean")
+"""Arrays of a model that a file has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +102,8 @@ def fit_spelling(words: Sequence[str], vectors: np.ndarray) -> SpellingModel:
     targets = [np.ascontiguousarray((vectors[:, b] - mean[b]) / np.float32(scale)) for b in blocks]
     solve = partial(_solved, columns, starts, len(keys))
     with one_blas_thread(), ThreadPoolExecutor(_N_THREADS) as pool:
-        found = np.hstack([part.astype(np.float16) for part in pool.map(solve, targets)])
-    return SpellingModel(keys, rows, found, mean, scale)
+        coefficients = np.hstack([part.astype(np.float16) for part in pool.map(solve, targets)])
+    return SpellingModel(keys, rows, coefficients, mean, scale)
 
 
 def _solved(
@@ -118,13 +130,13 @@ def _solved(
 
 
 @compiled
-def _dots(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _dots(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the product of each column with its counterpart, in double precision."""
-    found = np.zeros(one.shape[1])
-    for row in range(one.shape[0]):
-        for dim in range(one.shape[1]):
-            found[dim] += np.float64(one[row, dim] * other[row, dim])
-    return found
+    products = np.zeros(first.shape[1])
+    for row in range(first.shape[0]):
+        for dim in range(first.shape[1]):
+            products[dim] += np.float64(first[row, dim] * second[row, dim])
+    return products
 
 
 @compiled
@@ -153,14 +165,14 @@ def _advance(
     step: np.ndarray,
 ) -> np.ndarray:
     """Go one step; return the preconditioned length of the new residual, by dimension."""
-    found = np.zeros(direction.shape[1])
+    lengths = np.zeros(direction.shape[1])
     for row in range(direction.shape[0]):
         for dim in range(direction.shape[1]):
             solution[row, dim] += step[dim] * direction[row, dim]
             value = residual[row, dim] - step[dim] * product[row, dim]
             residual[row, dim] = value
-            found[dim] += np.float64(value * value * inverse[row, 0])
-    return found
+            lengths[dim] += np.float64(value * value * inverse[row, 0])
+    return lengths
 
 
 @compiled
@@ -207,3 +219,83 @@ def _add_normal_product(
             row = columns[place]
             for dim in range(n_dims):
                 product[row, dim] += total[dim]
+
+
+def names_cache_of(embedding: Path, *, is_asked: bool) -> Path:
+    """Return where the spelling model of an embedding file is kept.
+
+    Beside the file if a user `is_asked` for names. Otherwise in the cache folder of the account:
+    nobody expects a new file beside their data. There is one model for each embedding file.
+
+    Examples
+    --------
+    >>> names_cache_of(Path("glove.txt"), is_asked=True).name
+    'glove.txt.spelling.safetensors'
+    """
+    if is_asked:
+        return embedding.with_name(embedding.name + ".spelling.safetensors")
+    place = hashlib.sha256(os.fsencode(embedding.absolute())).hexdigest()[:32]
+    return user_cache() / "spelling" / f"{place}.safetensors"
+
+
+def cached_model(
+    path: Path | None,
+    words: Sequence[str],
+    vectors: np.ndarray,
+    fit: Callable[[Sequence[str], np.ndarray], SpellingModel],
+) -> SpellingModel:
+    """Return the model kept in `path` if it is that of these words and vectors; fit it otherwise.
+
+    A file that is damaged, or belongs to other words, is replaced. A folder that cannot be written
+    to is no reason to stop: the model is then made again the next time.
+    """
+    if path is None:
+        return fit(words, vectors)
+    identity = _identity(words, vectors)
+    if (cached := _read(path, identity)) is not None:
+        return cached
+    model = fit(words, vectors)
+    _write(path, identity, model)
+    return model
+
+
+def _identity(words: Sequence[str], vectors: np.ndarray) -> str:
+    setting = f"1 {RIDGE} {N_STEPS} {FEWEST_TIMES} {vectors.dtype} {vectors.shape}\n"
+    digest = hashlib.sha256(setting.encode())
+    digest.update("\n".join(words).encode("utf-8", "surrogateescape"))
+    digest.update(np.ascontiguousarray(vectors).data)
+    return digest.hexdigest()
+
+
+def _write(path: Path, identity: str, model: SpellingModel) -> None:
+    tensors = {name: getattr(model, name) for name in _TENSORS}
+    tensors["keys"] = model.keys.view(np.int64)
+    about = {"made_by": "vecfill", "identity": identity, "scale": repr(model.scale)}
+    about["checksum"] = _checksum(model)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_output(path, overwrite=True, waits=False) as file:
+            write_tensors(file, {name: as_tensor(array) for name, array in tensors.items()}, about)
+    except (OSError, InputError):
+        return
+
+
+def _read(path: Path, identity: str) -> SpellingModel | None:
+    try:
+        with Source(path) as source:
+            file = TensorFile(source)
+            if file.metadata.get("identity") != identity:
+                return None
+            keys, rows, vectors, mean = (file.read(name) for name in _TENSORS)
+            scale = float(file.metadata["scale"])
+            model = SpellingModel(keys.view(np.uint64), rows, vectors, mean, scale)
+            return model if file.metadata["checksum"] == _checksum(model) else None
+    except (VecfillError, *DAMAGE):
+        return None
+
+
+def _checksum(model: SpellingModel) -> str:
+    digest = hashlib.sha256(repr(model.scale).encode())
+    for name in _TENSORS:
+        digest.update(np.ascontiguousarray(getattr(model, name)).data)
+    return digest.hexdigest()

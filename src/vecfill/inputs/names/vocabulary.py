@@ -25,7 +25,7 @@ candidates is the same."""
 class VocabularySample:
     r"""Gathers words and vectors of a file while it is read from front to back.
 
-    All words are kept while there are at most `most`. Then every second row of the file is, then
+    All words are kept while there are at most `n_most`. Then every second row of the file is, then
     every fourth, and so on, so that the sample is even whatever the length of the file. Words that
     are parts of entity names are always kept, and so are the `n_frequent` first ones. Rows that are
     not finite are left out, and of a word that comes twice the first row counts.
@@ -37,7 +37,7 @@ class VocabularySample:
     >>> from vecfill.io import Scan
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
     >>> _ = path.write_text("".join(f"word{row} {row} 1\n" for row in range(10)))
-    >>> sample = VocabularySample(["Word9 Inc"], most=4)
+    >>> sample = VocabularySample(["Word9 Inc"], n_most=4)
     >>> with Scan(path) as scan:
     ...     for batch in scan:
     ...         sample.add(batch)
@@ -46,10 +46,10 @@ class VocabularySample:
     """
 
     def __init__(
-        self, entities: Iterable[str], *, most: int = MOST_WORDS, n_frequent: int = 0
+        self, entities: Iterable[str], *, n_most: int = MOST_WORDS, n_frequent: int = 0
     ) -> None:
         self._parts = {part for name in folded(list(entities)) for part in name.split("_")}
-        self._most = most
+        self._n_most = n_most
         self._n_frequent = n_frequent
         self._step = 1
         self._n_read = 0
@@ -74,7 +74,11 @@ class VocabularySample:
             # A copy in any case: the batch reuses its memory.
             self._vectors.append(np.array(vectors[is_finite], np.float32))
         self._n_read = batch.first_row + len(batch.words)
-        while len(self._words) - sum(int(each.sum()) for each in self._is_part) > self._most:
+        while (
+            len(self._words)
+            - sum(int(is_part_of_batch.sum()) for is_part_of_batch in self._is_part)
+            > self._n_most
+        ):
             self._thin_out()
 
     def _thin_out(self) -> None:
@@ -92,15 +96,15 @@ class VocabularySample:
 
     def _joined(self) -> np.ndarray:
         """Return all vectors as one array; each piece is freed when it has been copied."""
-        n_rows = sum(len(each) for each in self._vectors)
+        n_rows = sum(len(piece_vectors) for piece_vectors in self._vectors)
         n_dims = self._vectors[0].shape[1] if self._vectors else 1
-        found = np.empty((n_rows, n_dims), np.float32)
+        vectors = np.empty((n_rows, n_dims), np.float32)
         end = n_rows
         while self._vectors:
             piece = self._vectors.pop()
-            found[end - len(piece) : end] = piece
+            vectors[end - len(piece) : end] = piece
             end -= len(piece)
-        return found
+        return vectors
 
     def embedding(self) -> Embedding:
         """Return the words and vectors, in the order of the file; they are handed over."""
@@ -131,7 +135,7 @@ def frequent_and_even(n_words: int, *, n_frequent: int, n_even: int) -> np.ndarr
     return np.concatenate([first, np.arange(first.size, n_words, step)])
 
 
-def words_besides(vocabulary: Embedding, taken: Collection[str]) -> np.ndarray:
+def words_besides(vocabulary: Embedding, entity_words: Collection[str]) -> np.ndarray:
     """Return vectors of a fixed sample of words that are not taken, frequent and rare ones.
 
     Hidden entities are ranked among them, since users look for neighbors in the whole file.
@@ -143,7 +147,7 @@ def words_besides(vocabulary: Embedding, taken: Collection[str]) -> np.ndarray:
     """
     half = N_BESIDES // 2
     sample = frequent_and_even(len(vocabulary), n_frequent=half, n_even=half)
-    names = set(taken)
+    names = set(entity_words)
     places = [place for place in sample.tolist() if vocabulary.words[place] not in names]
     vectors = vocabulary.vectors[places]
     return vectors[np.isfinite(vectors).all(axis=1)]

@@ -2,13 +2,11 @@
 
 - `frames`: Tables of any make -> one list of columns, and which of them holds the entity names.
 - `columns`: One column of a table -> numbers or categories, or a refusal that names the cell.
-- `compact`: Columns of too many values for one indicator each -> a few dense columns.
+- `column_types`: Types of columns: how each becomes numbers at the fit, and for entities that come
+  later.
 - `features`: Columns of a table -> one numeric matrix, and notes on what became of each.
 - `scaling`: Columns of a domain brought to one scale.
-- `later_columns`: How one column of a table became numbers, so that cells which come later become
-  the same.
-- `vector_cells`: A column of vectors -> an array and a mask; a cell without a vector is null.
 - `one_table`: One table with features and a column of vectors: split into what `impute` needs, and
   filled.
-- `filling`: A table and vectors for some of its rows -> the same kind of table, those cells filled.
+- `filling`: Columns of vectors: read from a table, and filled in for some of its rows.
 """

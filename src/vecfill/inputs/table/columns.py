@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
-from vecfill.inputs.table.frames import Cells
+from vecfill.inputs.table.frames import Cells, Frame, objects
 from vecfill.io.plain_tables import MISSING, text_array
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
@@ -42,6 +42,10 @@ class Numbers:
 
     name: str
     values: np.ndarray
+    about_missing: ClassVar[str] = (
+        "set to the column's mean, and marked in a column '... (missing)'"
+    )
+    """What becomes of missing values, in words."""
 
     def at(self, rows: np.ndarray) -> Numbers:
         """Return the column of some rows."""
@@ -56,6 +60,21 @@ class Numbers:
     def present(self) -> np.ndarray:
         """The values that are not missing."""
         return self.values[~self.is_missing] if self.is_missing.any() else self.values
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are the same."""
+        return bool(self.present.min() == self.present.max())
+
+    def fits_32_bits(self, lost_of_spread: float) -> bool:
+        """Tell whether rounding to 32 bits changes no more than a share of the spread."""
+        with np.errstate(over="ignore"):
+            lost = float(np.abs(self.present.astype(np.float32) - self.present).max())
+        return lost <= lost_of_spread * self.mean_and_spread[1]
+
+    def texts(self) -> list[str | None]:
+        """Return nothing for each row: a column read as categories is this if no cell has any."""
+        return [None] * len(self.values)
 
     @cached_property
     def mean_and_spread(self) -> tuple[float, float]:
@@ -82,6 +101,8 @@ class Categories:
     labels: tuple[str, ...]
     is_asked: bool = field(default=False, repr=False)
     """Whether the user, or the table's own type, says that it holds categories."""
+    about_missing: ClassVar[str] = "in no category"
+    """What becomes of missing values, in words."""
 
     def at(self, rows: np.ndarray) -> Categories:
         """Return the column of some rows; labels stay, also those that none of them has."""
@@ -91,6 +112,24 @@ class Categories:
     def is_missing(self) -> np.ndarray:
         """Which rows are in no category."""
         return self.codes < 0
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is one category only."""
+        return len(self.labels) == 1
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether every row has another category, as a key has."""
+        return len(self.labels) == int((self.codes >= 0).sum())
+
+    def fits_32_bits(self, _lost_of_spread: float) -> bool:
+        """Say that indicators are the same in 32 bits."""
+        return True
+
+    def texts(self) -> list[str | None]:
+        """Return the category of each row, None where it has none."""
+        return [None if code < 0 else self.labels[code] for code in self.codes.tolist()]
 
 
 def read_column(
@@ -193,6 +232,29 @@ def read_numbers(
     )
 
 
+def read_matrix(frame: Frame, rows: Sequence[str], *, advice: str) -> np.ndarray:
+    """Return all columns of a table as numbers; anything else is refused with some advice."""
+    columns = frame.columns.items()
+    numbers = [
+        read_numbers(frame.label, name, cells, rows, advice=advice) for name, cells in columns
+    ]
+    return np.column_stack(numbers)
+
+
+def has_value(cells: Cells) -> list[bool]:
+    """Tell which cells have a value; a text file writes that there is none as an empty cell, say.
+
+    Examples
+    --------
+    >>> has_value(["1", "", "NA", None, 0])
+    [True, False, False, False, True]
+    """
+    return [
+        not (is_missing(cell) or (isinstance(cell, str) and cell in MISSING))
+        for cell in objects(cells)
+    ]
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
@@ -227,8 +289,8 @@ def _from_text(
         _refuse_what_was_meant_otherwise(name, times, cells, entities)
     labels = tuple(sorted(times))
     codes = pc.index_in(cells, value_set=text_array(labels).cast(pa.large_string()))
-    found = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
-    return Categories(name, found, labels, is_asked=is_category)
+    filled_codes = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
+    return Categories(name, filled_codes, labels, is_asked=is_category)
 
 
 def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:

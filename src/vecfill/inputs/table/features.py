@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
+from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed
-from vecfill.inputs.later_rows import ColumnsReader
+from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table.columns import Categories, Numbers, read_cells
-from vecfill.inputs.table.compact import Compact, compacted
-from vecfill.inputs.table.frames import MAX_COLUMNS, Frame
-from vecfill.inputs.table.later_columns import (
-    CategoryColumn,
-    LaterColumn,
-    NumberColumn,
-    SignsColumn,
-    TextColumn,
+from vecfill.inputs.table.column_types import (
+    AS_THEY_ARE,
+    Block,
+    Column,
+    ColumnType,
+    NewCells,
+    Scales,
+    block_of,
 )
+from vecfill.inputs.table.columns import Categories, Numbers, has_value, read_cells
+from vecfill.inputs.table.frames import MAX_COLUMNS, Cells, Frame
 from vecfill.wording import count, percent
 
 _MAX_BYTES = 1 << 34
+"""Dense columns beyond 16 GiB are refused; a guess at what machines have."""
+
 _SCALE_GAP = 1e6
+"""How many times the spread of the others makes a column decide alone; a guess."""
 
 LARGE = 4_000_000
 """Entries from which a domain is kept in 32 bits, where they suffice."""
@@ -35,38 +42,39 @@ _LOST_OF_SPREAD = 1e-6
 
 @dataclass
 class _Findings:
-    """What was found in the columns, gathered so that 500 of one kind make one sentence."""
+    """What there is to say of the columns, gathered so that 500 of one kind make one sentence."""
 
     empty: list[str] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
     identifiers: list[str] = field(default_factory=list)
-    averaged: dict[str, int] = field(default_factory=dict)
-    without_category: dict[str, int] = field(default_factory=dict)
+    n_missing: dict[str, dict[str, int]] = field(
+        default_factory=lambda: {Numbers.about_missing: {}, Categories.about_missing: {}}
+    )
+    """Missing values of columns, by what becomes of them."""
+    notes: list[str] = field(default_factory=list)
+    """What is said of one column alone."""
 
     def about_absent(self, n_entities: int) -> list[str]:
         """Return what to say of entities, and of columns, without any value."""
-        who = count(n_entities, "entity has", "entities have")
-        return [
-            f"{who} no value; left out of this source.",
-            *_Findings(empty=self.empty).sentences(),
-        ]
+        absent = count(n_entities, "entity has", "entities have")
+        note = f"{absent} no value; left out of this source."
+        return [note, *_Findings(empty=self.empty).sentences()]
 
     def sentences(self) -> list[str]:
-        notes: list[str] = []
-        for names, what in (
+        sentences: list[str] = []
+        for names, became in (
             (self.empty, "without any value; dropped"),
             (self.constant, "dropped because constant"),
             (self.identifiers, "another value in every row, like an identifier; not used"),
-            (self.averaged, "set to the column's mean, and marked in a column '... (missing)'"),
-            (self.without_category, "in no category"),
+            *((n_missing, became) for became, n_missing in self.n_missing.items()),
         ):
             if not names:
                 continue
             head = f"{count(len(names), 'column')} ({listed(names)})"
             if isinstance(names, dict):
                 head += f" with {count(sum(names.values()), 'missing value')}"
-            notes.append(f"{head}: {what}.")
-        return notes
+            sentences.append(f"{head}: {became}.")
+        return [*sentences, *self.notes]
 
 
 def features_of_frame(
@@ -78,8 +86,9 @@ def features_of_frame(
     categorical_weight: float = 1.0,
     ignore: Collection[str] = (),
     skip_empty: bool = False,
+    key: str | None = None,
 ) -> Domain:
-    """Return the domain of a table whose entity names have been split off.
+    """Return the domain of a table whose entity names, in the column `key`, have been split off.
 
     Examples
     --------
@@ -103,26 +112,26 @@ def features_of_frame(
             f"categorical_weight={categorical_weight!r} is not a positive number. 1 lets a "
             "category weigh as much as one standardised numeric column."
         )
+    ignore, categorical = _as_names(ignore), _as_names(categorical)
     for option, names in (("ignore", ignore), ("categorical", categorical)):
-        absent = [name for name in _as_names(names) if name not in frame.names]
+        absent = [name for name in names if name not in frame.names]
         if absent:
             raise InputError(
                 f"{option}= names {listed(absent)}, but {frame.label} has the columns "
                 f"{listed(frame.names, 10)}.{did_you_mean(absent[0], frame.names)}"
             )
-    ignore, categorical = _as_names(ignore), _as_names(categorical)
-    columns: list[Numbers | Categories] = []
-    for name, cells in zip(frame.names, frame.cells, strict=True):
-        if name not in ignore:
-            is_category = name in categorical
-            columns.append(read_cells(frame.label, name, cells, entities, is_category=is_category))
+    columns = [
+        read_cells(frame.label, name, cells, entities, is_category=name in categorical)
+        for name, cells in frame.columns.items()
+        if name not in ignore
+    ]
     domain = features_of_columns(
         entities,
         columns,
-        standardize=standardize,
-        categorical_weight=categorical_weight,
+        scales=Scales(standardize, categorical_weight),
         label=frame.label,
         skip_empty=skip_empty,
+        key=key,
     )
     notes = frame.notes + domain.notes
     if frame.n_rows > 2 and set(frame.names) == set(entities):
@@ -135,19 +144,18 @@ def features_of_frame(
 
 def features_of_columns(
     entities: tuple[str, ...],
-    columns: Sequence[Numbers | Categories],
+    columns: Sequence[Column],
     *,
-    standardize: bool = False,
-    categorical_weight: float = 1.0,
+    scales: Scales = AS_THEY_ARE,
     label: str = "the table",
     skip_empty: bool = False,
+    dtype: np.dtype[Any] | None = None,
+    key: str | None = None,
 ) -> Domain:
-    """Return the domain of columns that have been read.
+    """Return the domain of columns that have been read, in `dtype` if that is told.
 
-    A missing number becomes its column's mean, and an indicator as long as the column's spread
-    marks it, so that it counts like the column itself whatever the unit. The indicators of one
-    category together have variance `categorical_weight` squared, as a standardised column has 1.
-    Entities without any value are refused; with `skip_empty` they are left out.
+    What becomes of a column its type says (`column_types`). Entities without any value are refused;
+    with `skip_empty` they are left out.
 
     Examples
     --------
@@ -155,124 +163,152 @@ def features_of_columns(
     >>> features_of_columns(("a", "b", "c", "d"), [kinds]).vectors.var(axis=0).sum().round(6)
     np.float64(1.0)
     """
-    found = _Findings()
-    all_names = [column.name for column in columns]
-    columns = _with_values(columns, found, label)
-    blocks, compact = _blocks(columns, found, label)
-    notes = [*found.sentences(), *(each.note for each in compact.values())]
-    is_empty = _n_missing_of_rows([column for _, column in blocks], len(entities)) == len(blocks)
+    findings = _Findings()
+    blocks = _blocks(columns, scales, findings, label)
+    used_columns = [block.column for block in blocks]
+    is_empty = _n_missing_of_rows(used_columns) == len(blocks)
     if skip_empty and is_empty.any():
         rows = np.flatnonzero(~is_empty)
-        some = features_of_columns(
+        described = features_of_columns(
             tuple(entities[row] for row in rows),
-            [column.at(rows) for column in columns],
-            standardize=standardize,
-            categorical_weight=categorical_weight,
+            [column.at(rows) for column in columns if not column.is_missing.all()],
+            scales=scales,
             label=label,
+            key=key,
         )
-        return replace(some, notes=(*found.about_absent(int(is_empty.sum())), *some.notes))
-    _refuse_gaps(entities, [column for _, column in blocks], label)
-    if not standardize:
-        _note_scales([column for _, column in blocks], notes)
-    names = [name for block, _ in blocks for name in block]
+        notes = (*findings.about_absent(int(is_empty.sum())), *described.notes)
+        return replace(described, notes=notes)
+    _refuse_gaps(entities, used_columns, label)
+    notes = findings.sentences()
+    if not scales.standardize:
+        notes += _notes_on_scales(used_columns)
+    names = [name for block in blocks for name in block.names]
     _refuse_too_large(len(entities), len(names), blocks, label)
     is_large = len(entities) * len(names) >= LARGE
-    dtype = (
-        np.float32 if is_large and all(_fits_32_bits(each) for _, each in blocks) else np.float64
-    )
-    vectors = np.zeros((len(entities), len(names)), dtype)
-    later: list[LaterColumn] = []
+    is_short = is_large and all(column.fits_32_bits(_LOST_OF_SPREAD) for column in used_columns)
+    vectors = np.zeros((len(entities), len(names)), np.float32 if is_short else np.float64)
     start = 0
-    for block, column in blocks:
-        part = vectors[:, start : start + len(block)]
-        if column.name in compact:
-            part[:] = categorical_weight * compact[column.name].values
-            later.append(_compact_later(column.name, compact[column.name], categorical_weight))
-        elif isinstance(column, Categories):
-            later.append(_write_categories(part, column, categorical_weight))
-        else:
-            later.append(_write_numbers(part, column, standardize))
-        start += len(block)
-    used = {column.name for column in later}
-    reader = ColumnsReader(tuple(later), tuple(name for name in all_names if name not in used))
+    for block in blocks:
+        block.write(vectors[:, start : start + len(block.names)])
+        start += len(block.names)
+    used_names = {column.name for column in used_columns}
+    unused = tuple(column.name for column in columns if column.name not in used_names)
+    reader = ColumnsReader(tuple(block.encoder for block in blocks), unused, key=key)
+    if dtype is not None:
+        vectors, reader = vectors.astype(dtype, copy=False), replace(reader, dtype=str(dtype))
     return Domain(entities, vectors, tuple(names), "features", tuple(notes), reader=reader)
 
 
-Block = tuple[list[str], Numbers | Categories]
-"""A column, and the names of the dense columns that it becomes."""
-
-
 def _blocks(
-    columns: Sequence[Numbers | Categories], found: _Findings, label: str
-) -> tuple[list[Block], dict[str, Compact]]:
-    """Return the columns that tell entities apart, and those of them that are encoded compactly."""
-    blocks: list[Block] = []
-    compact: dict[str, Compact] = {}
-    for column in columns:
-        few = compacted(column) if isinstance(column, Categories) else None
-        if few is not None:
-            compact[column.name] = few
-        if names := _names_of(column, few, found):
-            blocks.append((names, column))
-    if not blocks:
-        notes = [*found.sentences(), *(each.note for each in compact.values())]
-        raise InputError(
-            f"{label}: no column can be used. " + " ".join(notes) + " Give at least one column "
-            "that tells the entities apart."
-        )
-    return blocks, compact
-
-
-def _compact_later(name: str, few: Compact, weight: float) -> LaterColumn:
-    """Return how cells of a column of texts or of very many categories are read later."""
-    if few.text is not None:
-        return TextColumn(name, few.text, weight * few.scale, few.expects_new)
-    return SignsColumn(name, few.frequent, weight * few.scale, few.expects_new)
-
-
-def _names_of(
-    column: Numbers | Categories, few: Compact | None, found: _Findings
-) -> list[str] | None:
-    """Return the names of the dense columns that a column becomes; None if it says nothing."""
-    is_gap = column.is_missing
-    n_missing = int(is_gap.sum())
-    if isinstance(column, Numbers):
-        if column.present.min() == column.present.max():
-            found.constant.append(column.name)
-            return None
-        if n_missing:
-            found.averaged[column.name] = n_missing
-            return [column.name, f"{column.name} (missing)"]
-        return [column.name]
-    if len(column.labels) == 1:
-        found.constant.append(column.name)
-        return None
-    if few is None and len(column.labels) == len(is_gap) - n_missing:
-        found.identifiers.append(column.name)
-        return None
-    if n_missing:
-        found.without_category[column.name] = n_missing
-    return [f"{column.name}={value}" for value in column.labels] if few is None else few.names
-
-
-def _with_values(
-    columns: Sequence[Numbers | Categories], found: _Findings, label: str
-) -> list[Numbers | Categories]:
-    """Return the columns that are not wholly missing."""
-    kept = [column for column in columns if not column.is_missing.all()]
-    found.empty.extend(column.name for column in columns if column.is_missing.all())
-    if not kept:
+    columns: Sequence[Column], scales: Scales, findings: _Findings, label: str
+) -> list[Block]:
+    """Return what becomes of the columns that tell entities apart."""
+    findings.empty += [column.name for column in columns if column.is_missing.all()]
+    if len(findings.empty) == len(columns):
         raise InputError(
             f"{label}: no column has any value, or all are left out. Entities need features."
         )
-    return kept
+    blocks: list[Block] = []
+    for column in columns:
+        if column.is_missing.all():
+            continue
+        block = None if column.is_constant else block_of(column, scales)
+        if block is None:
+            unused = findings.constant if column.is_constant else findings.identifiers
+            unused.append(column.name)
+            continue
+        blocks.append(block)
+        if n_missing := int(column.is_missing.sum()):
+            findings.n_missing[column.about_missing][column.name] = n_missing
+        if block.note is not None:
+            findings.notes.append(block.note)
+    if not blocks:
+        raise InputError(
+            f"{label}: no column can be used. {' '.join(findings.sentences())} Give at least one "
+            "column that tells the entities apart."
+        )
+    return blocks
 
 
-def _refuse_gaps(
-    entities: tuple[str, ...], columns: Sequence[Numbers | Categories], label: str
-) -> None:
+@dataclass(frozen=True, eq=False)
+class ColumnsReader(Reader):
+    """A table whose columns became numbers one by one."""
+
+    columns: tuple[ColumnType, ...]
+    ignored: tuple[str, ...] = ()
+    """Columns of the fitted table that were not used."""
+    dtype: str = "float64"
+    key: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns that are used."""
+        return [column.name for column in self.columns]
+
+    def finds(self, facts: Facts) -> bool:
+        """Tell whether a table has any of the columns."""
+        return facts.has_any(self.names)
+
+    def has_range(self) -> np.ndarray:
+        """(n_columns,) which columns of the domain are numbers of the table."""
+        widths = [column.width for column in self.columns]
+        return np.repeat([column.is_number for column in self.columns], widths)
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
+        """Return the same columns of new entities; those that are absent are missing values."""
+        cells = self._cells(facts)
+        present = [name for name in self.names if name in cells]
+        if not present:
+            raise InputError(
+                f"{facts.label} has none of the columns that the model uses "
+                f"({listed(self.names, 10)}). It has {listed(cells, 10)}."
+            )
+        _refuse_empty(facts, [cells[name] for name in present])
+        blocks, unusual = [], [[] for _ in facts.entities]
+        nothing = [None] * len(facts.entities)
+        for column in self.columns:
+            of_column = cells.get(column.name, nothing)
+            block, reasons = column.encoded(
+                NewCells(column.name, of_column, facts.entities, facts.label)
+            )
+            blocks.append(block)
+            for row, reason in enumerate(reasons):
+                if reason:
+                    unusual[row].append(reason)
+        rows = np.hstack(blocks).astype(self.dtype)
+        return LaterRows(facts.entities, rows, tuple(map(tuple, unusual)))
+
+    def _cells(self, facts: Facts) -> dict[str, Cells]:
+        if facts.matrix is None:
+            return facts.columns
+        matrix = facts.matrix.toarray() if is_sparse(facts.matrix) else facts.matrix
+        fitted = [*self.names, *self.ignored]
+        had_numbers = all(name.isdigit() for name in fitted)
+        if not had_numbers or matrix.shape[1] != len(fitted):
+            fitted_to, advice = f"vectors of {len(fitted)} numbers", "as many"
+            if not had_numbers:
+                fitted_to = f"a table with the columns {listed(self.names, 10)}"
+                advice = "a table with these"
+            raise InputError(
+                f"{facts.label} has {matrix.shape[1]} numbers for each entity, but the model was "
+                f"fitted to {fitted_to}. Pass {advice}."
+            )
+        return {str(number): list(column) for number, column in enumerate(matrix.T.tolist())}
+
+
+def _refuse_empty(facts: Facts, columns: Sequence[Cells]) -> None:
+    """Refuse an entity about which no column says anything, as a table of known ones does."""
+    is_empty = ~np.any([has_value(cells) for cells in columns], axis=0)
+    if is_empty.any():
+        raise InputError(
+            f"{facts.label} says nothing about {listed(compress(facts.entities, is_empty))}: every "
+            "cell that the model uses is empty. Fill one, or leave the row out."
+        )
+
+
+def _refuse_gaps(entities: tuple[str, ...], columns: Sequence[Column], label: str) -> None:
     """Refuse rows of which nothing is known, and tables of which over half is not."""
-    n_missing_of_row = _n_missing_of_rows(columns, len(entities))
+    n_missing_of_row = _n_missing_of_rows(columns)
     empty = np.flatnonzero(n_missing_of_row == len(columns))
     if len(empty):
         raise InputError(
@@ -288,65 +324,33 @@ def _refuse_gaps(
         )
 
 
-def _n_missing_of_rows(columns: Sequence[Numbers | Categories], n_rows: int) -> np.ndarray:
-    found = np.zeros(n_rows, dtype=np.int64)
-    for column in columns:
-        found += column.is_missing
-    return found
+def _n_missing_of_rows(columns: Sequence[Column]) -> np.ndarray:
+    return np.array([column.is_missing for column in columns]).sum(axis=0, dtype=np.int64)
 
 
-def _fits_32_bits(column: Numbers | Categories) -> bool:
-    """Tell whether rounding to 32 bits leaves a column what it is, also far from zero."""
-    if isinstance(column, Categories):
-        return True
-    values = column.present
-    with np.errstate(over="ignore"):
-        lost = float(np.abs(values.astype(np.float32) - values).max())
-    return lost <= _LOST_OF_SPREAD * column.mean_and_spread[1]
-
-
-def _write_numbers(part: np.ndarray, column: Numbers, standardize: bool) -> NumberColumn:
-    mean, spread = column.mean_and_spread
-    largest = None
-    if standardize:
-        largest = float(np.abs(np.where(column.is_missing, mean, column.values)).max())
-    later = NumberColumn(column.name, mean, spread, largest, part.shape[1] > 1)
-    part[:] = later.filled(column.values)
-    return later
-
-
-def _write_categories(part: np.ndarray, column: Categories, weight: float) -> CategoryColumn:
-    rows = np.flatnonzero(column.codes >= 0)
-    shares = np.bincount(column.codes[rows], minlength=len(column.labels)) / len(column.codes)
-    variance = float((shares * (1 - shares)).sum())
-    value = float(weight / np.sqrt(variance))
-    part[rows, column.codes[rows]] = value
-    return CategoryColumn(column.name, column.labels, value)
-
-
-def _note_scales(columns: Sequence[Numbers | Categories], notes: list[str]) -> None:
+def _notes_on_scales(columns: Sequence[Column]) -> list[str]:
+    """Return a warning of each column whose numbers are far larger than those of the others."""
     spreads = {
         column.name: column.mean_and_spread[1] for column in columns if isinstance(column, Numbers)
     }
+    notes: list[str] = []
     if len(spreads) < 2:
-        return
+        return notes
     for name, spread in sorted(spreads.items(), key=lambda item: -item[1])[:3]:
-        others = [other for key, other in spreads.items() if key != name]
-        middle = float(np.median(others))
-        if spread / _SCALE_GAP >= middle:
+        typical = float(np.median([spreads[key] for key in spreads if key != name]))
+        if spread / _SCALE_GAP >= typical:
             notes.append(
-                f"Column {name!r} spreads {spread:.3g}, the others typically {middle:.3g}: it "
+                f"Column {name!r} spreads {spread:.3g}, the others typically {typical:.3g}: it "
                 "alone decides who is near whom. Use standardize=True unless that is meant."
             )
+    return notes
 
 
-def _refuse_too_large(
-    n_rows: int, n_columns: int, blocks: Sequence[tuple[list[str], object]], label: str
-) -> None:
+def _refuse_too_large(n_rows: int, n_columns: int, blocks: Sequence[Block], label: str) -> None:
     n_bytes = 8 * n_rows * n_columns
     if n_columns <= MAX_COLUMNS and n_bytes <= _MAX_BYTES:
         return
-    widest = max((names for names, _ in blocks), key=len)
+    widest = max((block.names for block in blocks), key=len)
     raise InputError(
         f"{label} becomes {n_columns:,} dense columns, {n_bytes / 2**30:.1f} GiB for {n_rows:,} "
         f"rows; {widest[0].partition('=')[0]!r} alone gives {len(widest):,}. Leave it out "

@@ -14,6 +14,7 @@ import pyarrow as pa
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed, unique_entities
 from vecfill.io.tables import read_table
+from vecfill.requests import TEXT_OPTIONS, Reading
 
 Cells: TypeAlias = "pa.ChunkedArray | list[Any]"
 """One column: Arrow's, or Python objects if Arrow could make no one type of them."""
@@ -40,6 +41,16 @@ class Frame:
     notes: tuple[str, ...] = ()
     index: list[Any] | None = None
     index_name: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Cells]:
+        """The cells of each column by its name."""
+        return dict(zip(self.names, self.cells, strict=True))
+
+
+def frame_by(source: object, reading: Reading) -> Frame | None:
+    """Return what `frame_of` does, with the options of a `Reading` for files of text."""
+    return frame_of(source, **{name: getattr(reading, name) for name in TEXT_OPTIONS})
 
 
 def frame_of(
@@ -128,40 +139,51 @@ def keyed(
         raise InputError(f"{frame.label} has no columns. Entities need features.")
     if position is None:
         assert frame.index is not None
-        where, raw, kept = f"{frame.label}, index", frame.index, range(len(frame.names))
+        where, raw, positions = f"{frame.label}, index", frame.index, range(len(frame.names))
     else:
         where = f"{frame.label}, key column {frame.names[position]!r}"
         raw = objects(frame.cells[position])
-        kept = [number for number in range(len(frame.names)) if number != position]
+        positions = [number for number in range(len(frame.names)) if number != position]
     entities = unique_entities(raw, where=where)
-    if not kept and frame.names:
+    if not positions and frame.names:
         _refuse_one_column(frame, names_suffice=names_suffice)
-    if len(kept) > MAX_COLUMNS:
+    if len(positions) > MAX_COLUMNS:
         raise InputError(
-            f"{frame.label} has {len(kept):,} columns, more than {MAX_COLUMNS:,} dense ones. "
+            f"{frame.label} has {len(positions):,} columns, more than {MAX_COLUMNS:,} dense ones. "
             "Reduce the columns first, or pass a SciPy sparse matrix in Python."
         )
-    rest = Frame(
-        tuple(frame.names[number] for number in kept),
-        tuple(frame.cells[number] for number in kept),
+    features = Frame(
+        tuple(frame.names[number] for number in positions),
+        tuple(frame.cells[number] for number in positions),
         frame.n_rows,
         frame.label,
         frame.notes,
     )
-    return entities, rest
+    return entities, features
 
 
 def _refuse_one_column(frame: Frame, *, names_suffice: bool) -> None:
-    found = frame.names[0]
+    title = frame.names[0]
     advice = (
         "Give each entity features in further columns, or impute from the names alone with "
         "names='auto'."
     )
-    if any(mark in found for mark in ";\t|"):
+    if any(mark in title for mark in ";\t|"):
         advice = "Its header looks separated by another character: give separator=."
     elif names_suffice:
         return
-    raise InputError(f"{frame.label} has one column only, {found[:80]!r}. {advice}")
+    raise InputError(f"{frame.label} has one column only, {title[:80]!r}. {advice}")
+
+
+def comes_from(source: Any, package: str) -> bool:
+    """Tell whether the type of an object, or one that it is derived from, belongs to a package.
+
+    Examples
+    --------
+    >>> comes_from(pa.array([1]), "pyarrow"), comes_from(1, "pyarrow")
+    (True, False)
+    """
+    return any(kind.__module__.partition(".")[0] == package for kind in type(source).__mro__)
 
 
 def objects(cells: Cells) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,12 @@ import pyarrow as pa
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError, OptionError
-from vecfill.inputs.entities import is_missing
 from vecfill.inputs.files import read_domain
 from vecfill.inputs.names.match_report import Match, MatchReport
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.table.columns import MISSING
-from vecfill.inputs.table.frames import Frame, frame_of, keyed, objects
-from vecfill.inputs.table.vector_cells import read_vectors
+from vecfill.inputs.table.columns import has_value
+from vecfill.inputs.table.filling import read_vectors
+from vecfill.inputs.table.frames import Frame, frame_by, keyed
 from vecfill.requests import RARITY_OPTIONS, TABLE_OPTIONS, TEXT_OPTIONS, Reading
 
 USED = (*TABLE_OPTIONS, *TEXT_OPTIONS, *RARITY_OPTIONS, "vector", "exclude", "min_count")
@@ -55,16 +55,16 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
             "no embedding was passed. Pass one, or name the column of the table that holds the "
             "vectors (vector=)."
         )
-    others = [each.name for each in fields(reading) if each.name not in USED]
+    unused = [option.name for option in fields(reading) if option.name not in USED]
     why = "features and vectors are in one table"
-    reading.refuse_unused((), others, why)
+    reading.refuse_unused((), unused, why)
     frame = _frame(source, reading)
-    entities, rest = keyed(frame, reading.key)
-    cells = read_vectors(rest, reading.vector, entities)
+    entities, columns = keyed(frame, reading.key)
+    cells = read_vectors(columns, reading.vector, entities)
     # The vectors are what is looked for, so they cannot describe the entities as well.
     features = replace(reading, vector=None, ignore=(*reading.ignore, reading.vector))
     features = replace(features, exclude=(), min_count=None)
-    known = [name for name, is_known in zip(entities, cells.is_known, strict=True) if is_known]
+    known = list(compress(entities, cells.is_known))
     return OneTable(
         source=source,
         vector=reading.vector,
@@ -76,7 +76,7 @@ def read_one_table(source: Any, reading: Reading) -> OneTable:
 
 
 def _frame(source: Any, reading: Reading) -> Frame:
-    frame = frame_of(source, **{name: getattr(reading, name) for name in TEXT_OPTIONS})
+    frame = frame_by(source, reading)
     if frame is None:
         raise InputError(
             f"vector={reading.vector!r} names a column, but the table is an object of type "
@@ -121,20 +121,20 @@ def without_imputed(source: Any, confidence: str, reading: Reading) -> Reading:
         raise InputError("confidence='' is no name for a column. Choose one.")
     if confidence not in frame.names:
         return reading
-    entities, rest = keyed(frame, reading.key)
-    if confidence not in rest.names or confidence == reading.vector:
+    entities, columns = keyed(frame, reading.key)
+    if confidence not in columns.names or confidence == reading.vector:
         raise InputError(
             f"confidence={confidence!r} is the column of names or of vectors. Choose another name."
         )
-    is_said = _has_value(rest, confidence)
-    is_lacking = [not each for each in _has_value(rest, str(reading.vector))]
-    for entity, has_value, has_none in zip(entities, is_said, is_lacking, strict=True):
-        if has_value and has_none:
+    has_confidence = _has_value(columns, confidence)
+    has_vector = _has_value(columns, str(reading.vector))
+    for entity, is_sure, is_known in zip(entities, has_confidence, has_vector, strict=True):
+        if is_sure and not is_known:
             raise InputError(
-                f"{rest.label}: the column {confidence!r} has a value for {entity!r}, which has no "
-                "vector, so it does not hold confidences of imputed ones. Choose another name."
+                f"{columns.label}: the column {confidence!r} has a value for {entity!r}, which has "
+                "no vector, so it does not hold confidences of imputed ones. Choose another name."
             )
-    imputed = [name for name, has_value in zip(entities, is_said, strict=True) if has_value]
+    imputed = compress(entities, has_confidence)
     ignore, exclude = (*reading.ignore, confidence), (*reading.exclude, *imputed)
     return replace(reading, ignore=ignore, exclude=exclude)
 
@@ -143,7 +143,7 @@ def _has_value(frame: Frame, column: str) -> list[bool]:
     """Tell which cells of a column are not null; in text files an empty cell is."""
     if column not in frame.names:
         return [True] * frame.n_rows  # whoever reads the column refuses it by name
-    cells = frame.cells[frame.names.index(column)]
+    cells = frame.columns[column]
     if not isinstance(cells, list) and not pa.types.is_string(cells.type):
         return cells.is_valid().to_pylist()
-    return [not (is_missing(c) or (isinstance(c, str) and c in MISSING)) for c in objects(cells)]
+    return has_value(cells)

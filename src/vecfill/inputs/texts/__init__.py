@@ -2,9 +2,7 @@
 
 - `text`: Texts about entities -> domains: by TF-IDF, by the embedding's own words, or by an
   encoder.
-- `tfidf`: Texts -> TF-IDF, and its leading components: the same bits for any number of threads.
-- `word_means`: Texts -> weighted means of the vectors of their words, without what all texts share.
+- `text_rows`: Texts -> rows: leading components of TF-IDF, or weighted means of the vectors of
+  their words.
 - `encoders`: Encoders of texts: objects and functions of users, and models in a local folder.
-- `later_texts`: How texts and names were read, so that those which come later are read in the same
-  way.
 """

@@ -52,20 +52,20 @@ def encoded(
     probes = _vectors(encode, _PROBES)
     n_dims = probes.shape[1]
     folder = user_cache() / "texts" if cache is None else Path(cache)
-    kept = VectorCache.of_probes(folder, _PROBES, probes)
-    found = kept.load(n_dims)
+    vector_cache = VectorCache.of_probes(folder, _PROBES, probes)
+    vector_of = vector_cache.load(n_dims)
     keys = [VectorCache.key(text) for text in texts]
     missing = list(
-        dict.fromkeys(text for text, key in zip(texts, keys, strict=True) if key not in found)
+        dict.fromkeys(text for text, key in zip(texts, keys, strict=True) if key not in vector_of)
     )
     for first in range(0, len(missing), _BATCH):
         batch = missing[first : first + _BATCH]
         vectors = _vectors(encode, batch, n_dims=n_dims)
-        kept.add(batch, vectors)
-        found.update(zip(map(VectorCache.key, batch), vectors, strict=True))
+        vector_cache.add(batch, vectors)
+        vector_of.update(zip(map(VectorCache.key, batch), vectors, strict=True))
         if progress is not None:
             progress("Encoding texts", first + len(batch), len(missing))
-    return np.array([found[key] for key in keys], np.float32).reshape(len(texts), n_dims)
+    return np.array([vector_of[key] for key in keys], np.float32).reshape(len(texts), n_dims)
 
 
 def load_encoder(folder: str | os.PathLike[str]) -> Any:
@@ -86,9 +86,9 @@ def load_encoder(folder: str | os.PathLike[str]) -> Any:
         try:
             if kind == "model2vec":
                 return package.StaticModel.from_pretrained(str(path))
-            kept = {"device": "cpu", "local_files_only": True}
+            local = {"device": "cpu", "local_files_only": True}
             return package.SentenceTransformer(
-                str(path), model_kwargs={"use_safetensors": True}, **kept
+                str(path), model_kwargs={"use_safetensors": True}, **local
             )
         except Exception as error:
             raise InputError(
@@ -113,7 +113,7 @@ def _offline() -> Iterator[None]:
 
 
 def _kind_of_model(path: Path) -> str:
-    names = {each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file()}
+    names = {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()}
     if not any(name.endswith(".safetensors") for name in names):
         raise InputError(
             f"{path} holds no .safetensors file but {listed(sorted(names))}. Pickled weights can "
@@ -156,15 +156,15 @@ def _function_of(encoder: Any) -> Callable[[list[str]], Any]:
     )
 
 
-def _numbers(given: Any) -> np.ndarray:
+def _numbers(values: Any) -> np.ndarray:
     """Return real numbers as float32; what else can be cast to numbers is none."""
-    found = np.asarray(given)
-    if found.dtype.kind not in "iuf":
-        raise TypeError(f"its values are of type {found.dtype}")
-    if np.ma.is_masked(given):
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"its values are of type {array.dtype}")
+    if np.ma.is_masked(values):
         raise TypeError("some of its values are masked")
     with np.errstate(over="ignore"):
-        return found.astype(np.float32)
+        return array.astype(np.float32)
 
 
 def _vectors(
@@ -172,17 +172,17 @@ def _vectors(
 ) -> np.ndarray:
     """Return what the encoder gives, checked: a row of finite numbers for each text."""
     try:
-        given = encode(list(texts))
+        output = encode(list(texts))
     except Exception as error:
         raise InputError(
             f"the encoder failed on {len(texts)} texts, such as {texts[0][:60]!r}: "
             f"{type(error).__name__}: {error}"
         ) from error
     try:
-        vectors = _numbers(given)
+        vectors = _numbers(output)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"the encoder returned an object of type {type(given).__name__}, of which no array of "
+            f"the encoder returned an object of type {type(output).__name__}, of which no array of "
             f"numbers can be made ({error}). Return one vector a text, all of one length."
         ) from error
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,12 @@ import numpy as np
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, is_missing, listed, unique_entities
+from vecfill.inputs.later_rows import Facts, LaterRows, Reader, TextsReader
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import MISSING
 from vecfill.inputs.table.frames import Cells, Frame, frame_of, keyed, objects
 from vecfill.inputs.texts.encoders import encoded
-from vecfill.inputs.texts.later_texts import EncoderReader, TextReader, words_reader
-from vecfill.inputs.texts.tfidf import text_rows
-from vecfill.inputs.texts.word_means import word_means
+from vecfill.inputs.texts.text_rows import TextModel, TextRows, text_rows, word_means
 from vecfill.requests import TEXT_OPTIONS, Reading
 from vecfill.wording import count
 
@@ -87,52 +87,78 @@ class TextSource:
         ways = [self._by_tfidf()]
         if embedding is not None:
             ways.append(self._by_words(embedding, words or {}))
-        found = tuple(way for way in ways if way is not None)
-        if not found:
+        domains = tuple(way for way in ways if way is not None)
+        if not domains:
             raise InputError(
                 f"the {len(self)} texts have no word in common, such as {self.texts[0][:60]!r}, so "
                 "they cannot be compared. Pass an encoder=, or check the column."
             )
-        return found
+        return domains
 
     def _by_encoder(self, progress: Callable[[str, int, int], None] | None) -> Domain:
         vectors = encoded(self.texts, self.encoder, cache=self.cache, progress=progress)
         kind = type(self.encoder).__name__
         note = f"{count(len(self), 'text')} became vectors of {vectors.shape[1]} numbers ({kind})."
-        found = self._domain(vectors, np.ones(len(self), np.bool_), "encoded", note)
-        return replace(found, reader=EncoderReader(self.columns, kind))
+        rows = TextRows(vectors, np.ones(len(self), np.bool_))
+        return self._domain(rows, "encoded", note, EncoderReader(self.columns, kind))
 
     def _by_tfidf(self) -> Domain | None:
-        found = text_rows(self.texts)
-        if found.is_present.sum() < FEWEST_TEXTS:
+        rows = text_rows(self.texts)
+        if rows.is_present.sum() < FEWEST_TEXTS:
             return None
-        n_components = found.vectors.shape[1]
-        note = f"{count(len(found.vectors), 'text')} became TF-IDF of {n_components} components."
-        domain = self._domain(found.vectors, found.is_present, "tfidf", note)
-        assert found.model is not None
-        return replace(domain, reader=TextReader(self.columns, found.model))
+        n_components = rows.vectors.shape[1]
+        note = f"{count(len(rows.vectors), 'text')} became TF-IDF of {n_components} components."
+        return self._domain(rows, "tfidf", note, TextReader(self.columns, rows.model))
 
     def _by_words(self, embedding: Embedding, words: Mapping[str, str]) -> Domain | None:
-        own = [(entity, words.get(entity, entity)) for entity in self.entities]
-        found = word_means(self.texts, own, embedding)
-        if found.is_present.sum() < FEWEST_TEXTS:
+        names = [(entity, words.get(entity, entity)) for entity in self.entities]
+        rows = word_means(self.texts, names, embedding, columns=self.columns)
+        if rows.is_present.sum() < FEWEST_TEXTS:
             return None
-        texts = count(len(found.vectors), "text")
+        texts = count(len(rows.vectors), "text")
         note = f"{texts} became means of the embedding's own word vectors."
-        domain = self._domain(found.vectors, found.is_present, "words", note)
-        return replace(domain, reader=words_reader(found, self.columns))
+        return self._domain(rows, "words", note, rows.model)
 
-    def _domain(self, vectors: np.ndarray, is_present: np.ndarray, name: str, note: str) -> Domain:
-        entities = tuple(
-            entity
-            for entity, has_row in zip(self.entities, is_present.tolist(), strict=True)
-            if has_row
-        )
+    def _domain(self, rows: TextRows, name: str, note: str, reader: Reader) -> Domain:
+        entities = tuple(compress(self.entities, rows.is_present))
         notes = (*self.notes, note)
         if n_absent := len(self) - len(entities):
             notes += (f"{n_absent} texts have no word that could be compared; left out.",)
+        vectors = rows.vectors.astype(np.float64)
         columns = tuple(f"{name} {number + 1}" for number in range(vectors.shape[1]))
-        return Domain(entities, vectors.astype(np.float64), columns, "features", notes)
+        return Domain(entities, vectors, columns, "features", notes, reader=reader)
+
+
+@dataclass(frozen=True, eq=False)
+class TextReader(TextsReader):
+    """Texts by TF-IDF."""
+
+    model: TextModel
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
+        """Return the rows of new texts; one without a known word has none."""
+        rows = self.model.rows(facts.texts(self.columns))
+        return LaterRows.usual(facts, rows.vectors, rows.is_present)
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderReader(TextsReader):
+    """Texts by an encoder, which is not part of the model."""
+
+    encoder: str
+    """Of what type it was."""
+
+    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:
+        """Return the rows of new texts by the encoder, which must be passed again."""
+        if encoder is None:
+            raise InputError(
+                f"{len(facts.entities)} texts need the encoder of the fit (of type "
+                f"{self.encoder}), which is not kept in the model. Pass it: add(..., encoder=...)."
+            )
+        texts = facts.texts(self.columns)
+        is_present = [bool(text) for text in texts]
+        rows = encoded([text for text in texts if text], encoder)
+        return LaterRows.usual(facts, rows.astype(np.float64), is_present)
 
 
 def text(
@@ -175,35 +201,35 @@ def text(
     """
     if encoder is None and cache is not None:
         raise InputError(f"cache={cache!r} has no effect without encoder=. Leave it out.")
-    asked = {"encoding": encoding, "separator": separator, "header": header}
+    text_options = {"encoding": encoding, "separator": separator, "header": header}
     if not isinstance(source, str | os.PathLike):
-        Reading(**asked).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
+        Reading(**text_options).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
     if isinstance(source, Mapping):
         if columns is not None or key is not None:
             raise InputError("columns= and key= are for tables; a mapping has its keys and texts.")
         names = unique_entities(source, where="the texts")
         return _source(names, [_texts([*source.values()], "the texts", names)], encoder, cache)
-    frame = frame_of(source, **asked)
+    frame = frame_of(source, **text_options)
     if frame is None:
         raise InputError(
             f"texts cannot be read from an object of type {type(source).__name__}. Pass a table, "
             "the path of one, or a mapping from entity to text."
         )
-    entities, rest = keyed(frame, key)
+    entities, described = keyed(frame, key)
+    chosen = _chosen(described, columns)
     parts = [
-        _texts(rest.cells[rest.names.index(name)], f"{rest.label}, column {name!r}", entities)
-        for name in _chosen(rest, columns)
+        _texts(described.columns[name], f"{described.label}, column {name!r}", entities)
+        for name in chosen
     ]
-    found = _source(entities, parts, encoder, cache)
-    return replace(found, columns=tuple(_chosen(rest, columns)))
+    return replace(_source(entities, parts, encoder, cache), columns=tuple(chosen))
 
 
 def text_file(path: str | os.PathLike[str], *, encoder: Any = None) -> TextSource:
     """Return the texts of a file whose first column has names, and whose others have texts."""
     frame = frame_of(path)
     assert frame is not None, "a path is always read"
-    _, rest = keyed(frame, None)
-    return text(path, rest.names, encoder=encoder)
+    _, columns = keyed(frame, None)
+    return text(path, columns.names, encoder=encoder)
 
 
 def split_texts(
@@ -228,7 +254,7 @@ def split_texts(
         )
     is_path = isinstance(table, str | os.PathLike)
     options = {name: getattr(reading, name) for name in TEXT_OPTIONS} if is_path else {}
-    found = {
+    sources = {
         name: text(table, name, key=reading.key, encoder=encoder, **options)
         for name in dict.fromkeys(columns)
     }
@@ -243,8 +269,8 @@ def split_texts(
     _, features = keyed(frame, reading.key)
     counts = (reading.counts,) if isinstance(reading.counts, str) else ()
     if not set(features.names) - {*columns, *reading.ignore, *counts}:
-        return found, None
-    return found, replace(reading, ignore=(*reading.ignore, *found))
+        return sources, None
+    return sources, replace(reading, ignore=(*reading.ignore, *sources))
 
 
 def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
@@ -256,12 +282,12 @@ def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
             )
         return list(frame.names)
     chosen = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else columns
-    chosen = [str(each) for each in dict.fromkeys(chosen)]
+    chosen = list(map(str, dict.fromkeys(chosen)))
     absent = [name for name in chosen if name not in frame.names]
     if absent or not chosen:
-        what = f"no column {listed(absent)}" if absent else "to be read without any column"
+        problem = f"no column {listed(absent)}" if absent else "to be read without any column"
         raise InputError(
-            f"{frame.label} has {what}. Besides entity names it has {listed(frame.names, 10)}."
+            f"{frame.label} has {problem}. Besides entity names it has {listed(frame.names, 10)}."
             + (did_you_mean(absent[0], frame.names) if absent else "")
         )
     return chosen
@@ -269,37 +295,37 @@ def _chosen(frame: Frame, columns: str | Sequence[str] | None) -> list[str]:
 
 def _texts(cells: Cells, where: str, entities: Sequence[str]) -> list[str]:
     """Return cells as texts, empty where there is none; refuse what is no text."""
-    found: list[str] = []
+    texts: list[str] = []
     for row, cell in enumerate(objects(cells)):
         if is_missing(cell):
-            found.append("")
+            texts.append("")
         elif isinstance(cell, str):
             stripped = cell.strip()
-            found.append("" if stripped in MISSING else stripped)
+            texts.append("" if stripped in MISSING else stripped)
         else:
             raise InputError(
                 f"{where}, entity {entities[row]!r} (row {row + 1}): {cell!r} is of type "
                 f"{type(cell).__name__}, not text. Use numbers as columns of a table instead."
             )
-    return found
+    return texts
 
 
 def _source(
     entities: tuple[str, ...], parts: Sequence[Sequence[str]], encoder: Any, cache: Any
 ) -> TextSource:
-    joined = ["\n".join(filter(None, cells)) for cells in zip(*parts, strict=True)]
-    kept = [row for row, each in enumerate(joined) if each]
-    if not kept:
+    texts = ["\n".join(filter(None, cells)) for cells in zip(*parts, strict=True)]
+    rows = [row for row, text in enumerate(texts) if text]
+    if not rows:
         raise InputError(f"all {len(entities)} texts are empty. Check the column of text.")
-    n_empty = len(entities) - len(kept)
+    n_empty = len(entities) - len(rows)
     notes = (
         (f"{count(n_empty, 'entity has', 'entities have')} no text; left out of this source.",)
         if n_empty
         else ()
     )
     return TextSource(
-        tuple(entities[row] for row in kept),
-        tuple(joined[row] for row in kept),
+        tuple(entities[row] for row in rows),
+        tuple(texts[row] for row in rows),
         encoder,
         cache,
         notes,

@@ -5,9 +5,17 @@ import pandas as pd
 import pytest
 
 from vecfill.inputs.domain import as_domain
-from vecfill.inputs.table import compact
+from vecfill.inputs.table import column_types
+from vecfill.inputs.table.column_types import (
+    AS_THEY_ARE,
+    MOST_INDICATORS,
+    N_SIGNS,
+    N_TEXT_COMPONENTS,
+    CategoryColumn,
+    SignsColumn,
+    block_of,
+)
 from vecfill.inputs.table.columns import Categories
-from vecfill.inputs.table.compact import MOST_INDICATORS, N_SIGNS, N_TEXT_COMPONENTS, compacted
 
 KINDS = ("lamp", "chair", "table", "shelf")
 EXTRAS = ("wood", "steel", "glass", "small", "large", "round", "old", "new")
@@ -109,11 +117,13 @@ def test_categories_are_told_apart_and_nearly_equally_far():
 def test_categories_of_one_row_are_pooled():
     codes = np.concatenate([np.repeat(np.arange(300), 2), [300, 301]])
     column = Categories("brand", codes, tuple(f"b{number}" for number in range(302)))
-    found = compacted(column)
-    assert (found.values[-1] == found.values[-2]).all()
-    assert (found.values[0] == found.values[1]).all()
-    assert (found.values[0] != found.values[2]).any()
-    assert "2 that occur once are taken as one" in found.note
+    block = block_of(column, AS_THEY_ARE)
+    values = np.zeros((len(codes), len(block.names)))
+    block.write(values)
+    assert (values[-1] == values[-2]).all()
+    assert (values[0] == values[1]).all()
+    assert (values[0] != values[2]).any()
+    assert "2 that occur once are taken as one" in block.note
 
 
 def test_the_code_of_a_category_does_not_depend_on_the_others():
@@ -125,6 +135,7 @@ def test_the_code_of_a_category_does_not_depend_on_the_others():
 def test_up_to_the_limit_each_category_has_its_indicator(monkeypatch):
     codes = np.repeat(np.arange(MOST_INDICATORS), 2)
     labels = tuple(f"b{number:03}" for number in range(MOST_INDICATORS))
-    assert compacted(Categories("brand", codes, labels)) is None
-    monkeypatch.setattr(compact, "MOST_INDICATORS", MOST_INDICATORS - 1)
-    assert compacted(Categories("brand", codes, labels)) is not None
+    column = Categories("brand", codes, labels)
+    assert isinstance(block_of(column, AS_THEY_ARE).encoder, CategoryColumn)
+    monkeypatch.setattr(column_types, "MOST_INDICATORS", MOST_INDICATORS - 1)
+    assert isinstance(block_of(column, AS_THEY_ARE).encoder, SignsColumn)
