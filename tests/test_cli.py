@@ -50,12 +50,32 @@ def test_impute_writes_an_enriched_file_and_says_what_it_did(world):
     assert status == 0
     assert err == ""
     assert f"{N_KNOWN} known (matched: {N_KNOWN} exact), {N_TOWNS - N_KNOWN} unknown" in out
-    assert re.search(r"town45 is near town\d+ \d\.\d\d, town\d+", out)
-    assert out.count(" is near ") == 3
+    # The three looks of `result.sanity`, in the words of `repr(result)`.
+    assert re.search(r"\nSpread +mean cosine between new vectors -?0\.\d\d \(known entities", out)
+    assert re.search(r"\nNearest +\d+ different nearest words for 15 new vectors; '\w+' for", out)
+    assert re.search(r"\nExamples +town45: (town\d+|the|of), ", out)
+    assert "Warning" not in out
     assert f"new.vec: {N_KNOWN + 2} words unchanged, {N_TOWNS - N_KNOWN} added" in out
     assert world.names() == {"base.vec", "towns.csv", "new.vec", "new.vec.manifest.json"}
     found = read_embedding(world.folder / "new.vec")
     assert found.words == (*world.base.words, *world.towns[N_KNOWN:])
+
+
+def test_a_collapsed_result_says_so_before_anything_else(world):
+    # Smoothed until all other towns have an equal share in each: nearly the mean of the known ones.
+    new = [f"new{number}" for number in range(40)]
+    places = np.random.default_rng(1).normal(size=(40, 3))
+    world.write_table("towns.csv", [*world.towns, *new], [*world.places, *places])
+    setting = ("--min-degree", "99", "--ridge", "1000")
+    command = ("impute", "base.vec", "towns.csv", "-o", "new.vec", *setting)
+    assert "collapsed" in world.refused(*command, status=3)
+    status, out, err = world.run(*command, "--force")
+    assert status == 0
+    assert err.startswith("note: The imputed vectors have collapsed")
+    first, second, *_ = out.splitlines()
+    assert first == "Warning     The imputed vectors have collapsed: they are nearly one vector."
+    assert second.startswith("Entities")
+    assert "\nSpread      mean cosine between new vectors 1.00 (known entities" in out
 
 
 def test_json_of_impute_holds_counts_and_confidence(world):

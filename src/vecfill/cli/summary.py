@@ -25,7 +25,6 @@ Line = tuple[str, str]
 _LABEL = 12
 _LONGEST_STEP = 200
 _N_EXAMPLES = 3
-_N_NEIGHBORS = 3
 
 
 def as_text(lines: Iterable[Line], stream: Any = None) -> str:
@@ -59,6 +58,7 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
     lines = [("Entities", f"{counts['entities']:,}: {known}, {counts['unknown']:,} unknown")]
     if result is None:
         return lines
+    lines = [*collapse(result), *lines]
     lines.append(("Imputed", f"{counts['imputed']:,} by {result.predictor.in_words()}"))
     if is_verbose:
         lines.append(("", f"exactly: {result.predictor}"))
@@ -69,7 +69,7 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
     lines += _trust(result)
     if done.evaluation is not None:
         lines.append(("Compared", done.evaluation.verdict))
-    lines += [("Examples" if not at else "", text) for at, text in enumerate(examples(result))]
+    lines += sanity(result)
     if result.suspicious:
         names = ", ".join(_short(suspicion.entity) for suspicion in result.suspicious[:3])
         suspects = count(len(result.suspicious), "known entity")
@@ -152,14 +152,22 @@ def _shell(*words: object) -> str:
     return shlex.join(str(word) for word in words)
 
 
-def examples(result: Result) -> Sequence[str]:
-    """Return a few imputed words with their nearest known ones, for a look at sanity."""
-    lines: list[str] = []
-    for entity in result.embedding.words[:_N_EXAMPLES]:
-        near = result.known.most_similar(result.embedding[entity], n=_N_NEIGHBORS)
-        shown = ", ".join(f"{_short(name)} {cosine:.2f}" for name, cosine in near)
-        lines.append(f"{_short(entity)} is near {shown}")
-    return lines
+def collapse(result: Result) -> list[Line]:
+    """Return what comes first if the new vectors cannot be told apart as they should."""
+    warning = None if result.sanity is None else result.sanity.warning
+    # The note on stderr has the figures, and so have the lines on spread and nearest words.
+    return [] if warning is None else [("Warning", f"{warning.partition('. ')[0]}.")]
+
+
+def sanity(result: Result) -> list[Line]:
+    """Return how alike the new vectors are, what they share, and what some of them are near."""
+    if result.sanity is None:
+        return []
+    lines = [
+        (label.capitalize(), text) for label, text in result.sanity.lines() if label != "examples"
+    ]
+    shown = map(str, result.sanity.examples[:_N_EXAMPLES])
+    return lines + [("" if number else "Examples", text) for number, text in enumerate(shown)]
 
 
 def _short(name: str) -> str:

@@ -131,7 +131,7 @@ def _summary(done: NewTokens) -> str:
 
     result, skipped, compared = done.imputation.result, done.imputation.skipped, done.evaluation
     n_added = len(done.added.ids)
-    lines = [("Terms", f"{n_added + len(skipped):,}")]
+    lines = [*summary.collapse(result), ("Terms", f"{n_added + len(skipped):,}")]
     if skipped:
         lines.append(("Skipped", f"{len(skipped):,}"))
     lines += [("", f"{term} {why}") for term, why in list(skipped.items())[:_N_SHOWN]]
@@ -144,7 +144,7 @@ def _summary(done: NewTokens) -> str:
         lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
     if compared is not None:
         lines.append(("Compared", compared.verdict))
-    lines += [("" if at else "Examples", text) for at, text in enumerate(summary.examples(result))]
+    lines += summary.sanity(result)
     lines += [("Table", f"{name}: {how}") for name, how in done.added.tables.items()]
     lines.append(("Written", f"{done.added.output}: {count(n_added, 'token')} added"))
     return summary.as_text(lines)
