@@ -76,7 +76,9 @@ SeedOption = Annotated[
 ]
 OverwriteOption = Annotated[
     bool,
-    typer.Option("--overwrite", rich_help_panel="Output", help=described(Output, "overwrite").what),
+    typer.Option(
+        "--overwrite", rich_help_panel="Output", help=described(Output, "overwrite").meaning
+    ),
 ]
 JobsOption = Annotated[
     int | None,
@@ -172,7 +174,7 @@ def _parameter(name: str, default: Any, option: Described, panel: str) -> inspec
         value, default = list[value], None
     if default is None:
         value = value | None
-    about = in_shell_words(option.what.partition(" In Python")[0])
+    about = in_shell_words(option.meaning.partition(" In Python")[0])
     annotation = Annotated[value, typer.Option(flag, help=about, **details)]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
