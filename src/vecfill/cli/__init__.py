@@ -16,11 +16,10 @@ Words become calls in:
 - `commands`: All commands, in the order of the help; each loads what it needs when it is called.
 - `imputing`: The command that imputes: an embedding and a table, one table, or datasets beyond
   memory.
-- `datasets`: `vecfill impute --work`, a job on datasets in pieces, and `vecfill status`.
 - `models`: The commands for models in files: add entities to one, and say what is in one.
-- `tokens`: `vecfill tokens`, and `vecfill verify` on two folders of models.
-- `verifying`: The command that proves that known rows are unchanged.
-- `converting`: `vecfill convert`.
+- `tokens`: `vecfill tokens`: terms that become tokens of a language model.
+- `files`: Commands on files that are there: prove that known rows are unchanged, write another
+  format.
 - `options`: Shell options made from the request objects, and the few that commands have besides.
 - `wording`: Messages of the library -> messages of the shell: `member=` is `--member` there.
 
@@ -28,7 +27,6 @@ and results become words in:
 
 - `console`: What is printed: data on stdout, messages and progress on stderr.
 - `summary`: What a user sees after an imputation: what was done, how good it is, what to do next.
-- `help`: Help that is grouped by what options are about, with examples, as wide as the terminal.
 """
 
 from __future__ import annotations

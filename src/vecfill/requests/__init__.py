@@ -94,7 +94,10 @@ class Ask:
         by_group: dict[str, dict[str, Any]] = {group: {} for group in _KINDS}
         for name, value in options.items():
             by_group[_GROUP_OF[name]][name] = value
-        return cls(**{group: _KINDS[group](**values) for group, values in by_group.items()})
+        groups: dict[str, Any] = {
+            group: _KINDS[group](**values) for group, values in by_group.items()
+        }
+        return cls(**groups)
 
     def to_dict(self, *groups: str) -> dict[str, Any]:
         """Return every option of some groups with its value, for manifests."""
