@@ -268,6 +268,47 @@ def test_cells_that_look_like_formulas_are_escaped_in_csv(world):
     assert [row[0] for row in rows] == ["entity", "'=cmd()", "'@x", "'-1+2", "town1"]
 
 
+def test_a_match_that_leaves_nothing_known_leaves_no_file(world):
+    words = ("match", "base.vec", "towns.csv", "--from-rank", "1", "-o", "m.csv")
+    assert "No known entity is left" in world.refused(*words)
+
+
+def test_counts_without_a_least_count_are_refused_where_names_are_only_matched(world):
+    world.write("counts.csv", "entity,count\n" + "".join(f"{town},9\n" for town in world.towns))
+    words = ("match", "base.vec", "towns.csv", "--counts", "counts.csv")
+    assert "--counts 'counts.csv' cannot be used here" in world.refused(*words)
+    assert world.run(*words, "--min-count", "10")[0] == 2
+    assert world.run(*words, "--min-count", "5")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ImportError("libx.so: failed to map segment from shared object"), "not enough memory"),
+        (RuntimeError("can't start new thread"), "not enough memory"),
+        (MemoryError(), "not enough memory"),
+        (ValueError("Number of threads specified must be > 0."), "NUMBA_NUM_THREADS=0 is no"),
+    ],
+)
+def test_a_fault_of_the_machine_is_no_bug_of_ours(world, monkeypatch, error, words):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
+    monkeypatch.setattr("vecfill.jobs.enrich.enrich", fail)
+    assert words in world.refused(*IMPUTE)
+
+
+def test_numba_itself_says_what_the_shell_understands(world):
+    # The words of Numba, and the place where it says them, may change with its version.
+    done = subprocess.run(
+        [sys.executable, "-m", "vecfill", *IMPUTE], cwd=world.folder, text=True,
+        env={**os.environ, "NUMBA_NUM_THREADS": "0"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "NUMBA_NUM_THREADS=0 is no number of threads" in done.stderr
+
+
 def test_every_row_of_a_match_file_has_as_many_cells_as_its_first(world):
     world.write("odd.vec", "4 1\nTown1 1\ntown1 2\nTOWN1 3\ntown2 4\n")
     assert world.run("match", "odd.vec", "towns.csv", "-o", "match.csv")[0] == 0

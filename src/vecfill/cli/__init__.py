@@ -169,8 +169,8 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, VecfillError):
         _say(f"error: {console.told(str(error))}")
         return BAD_INPUT
-    if isinstance(error, MemoryError):
-        _say("error: not enough memory. Use a larger machine, or fewer entities at a time.")
+    if (fault := _fault_of_machine(error)) is not None:
+        _say(f"error: {fault}")
         return BAD_INPUT
     if isinstance(error, OSError):
         # Files are looked after by `io`; what is left is standard output or a full disk.
@@ -184,6 +184,27 @@ def _status_of(error: Exception) -> int:
         "command and the version (vecfill --version)."
     )
     return BUG
+
+
+# What libraries say if memory is short while they are loaded, or start their threads.
+_SIGNS_OF_SHORTAGE = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    "unable to allocate",
+)
+
+
+def _fault_of_machine(error: Exception) -> str | None:
+    """Return what is wrong with the machine or its settings, if that is why something failed."""
+    message = str(error).lower()
+    if isinstance(error, MemoryError) or any(sign in message for sign in _SIGNS_OF_SHORTAGE):
+        return "not enough memory. Use a larger machine, or fewer entities at a time."
+    # Numba reads it when it is first loaded, deep inside a command.
+    n_threads = os.environ.get("NUMBA_NUM_THREADS")
+    if isinstance(error, ValueError) and "number of threads specified" in message:
+        return f"NUMBA_NUM_THREADS={n_threads} is no number of threads. Unset it, or set it to 1."
+    return None
 
 
 def _say(message: str) -> None:

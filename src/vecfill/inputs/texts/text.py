@@ -15,7 +15,7 @@ from vecfill.inputs.entities import did_you_mean, is_missing, listed, unique_ent
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import MISSING
 from vecfill.inputs.table.frames import Cells, Frame, frame_of, keyed, objects
-from vecfill.inputs.texts.encoders import encoded
+from vecfill.inputs.texts.encoders import encoded, function_of
 from vecfill.inputs.texts.later_texts import EncoderReader, TextReader, words_reader
 from vecfill.inputs.texts.tfidf import text_rows
 from vecfill.inputs.texts.word_means import word_means
@@ -175,6 +175,9 @@ def text(
     """
     if encoder is None and cache is not None:
         raise InputError(f"cache={cache!r} has no effect without encoder=. Leave it out.")
+    if encoder is not None:
+        # Not every run comes to use it: a method for one table alone never asks for texts.
+        function_of(encoder)
     asked = {"encoding": encoding, "separator": separator, "header": header}
     if not isinstance(source, str | os.PathLike):
         Reading(**asked).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")
