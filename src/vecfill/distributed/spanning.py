@@ -16,7 +16,7 @@ from vecfill.distributed.partition import Partition
 from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.method.engine import row_blocks
-from vecfill.method.search.forest import spanning_forest, tree_of_forest
+from vecfill.method.search.tree import spanning_forest, tree_of_forest
 from vecfill.method.search.tree_search import CellSearch, Found
 
 QUERIES = 16384

@@ -117,8 +117,8 @@ def _local_columns(indices, indptr, row, neighbors, column_of, columns):
     """Number the columns that a row and its neighbours use; return how many there are."""
     n_used = 0
     for a in range(neighbors.size + 1):
-        which = row if a == neighbors.size else neighbors[a]
-        for place in range(indptr[which], indptr[which + 1]):
+        member = row if a == neighbors.size else neighbors[a]
+        for place in range(indptr[member], indptr[member + 1]):
             if column_of[indices[place]] < 0:
                 column_of[indices[place]] = n_used
                 columns[n_used] = indices[place]
@@ -154,11 +154,11 @@ def _sparse_weights(
         n_used = _local_columns(columns_of_rows, row_starts, me, neighbors, column_of, columns)
         points = np.zeros((n + 1, n_used))
         for a in range(n + 1):
-            which = me if a == n else neighbors[a]
-            for place in range(row_starts[which], row_starts[which + 1]):
+            member = me if a == n else neighbors[a]
+            for place in range(row_starts[member], row_starts[member + 1]):
                 points[a, column_of[columns_of_rows[place]]] = np.float64(data[place])
-        for used in range(n_used):
-            column_of[columns[used]] = -1
+        for column in range(n_used):
+            column_of[columns[column]] = -1
         if is_simplex:
             for a in range(n):
                 points[a] -= points[n]
@@ -189,7 +189,7 @@ def _weigh_dense(
 
 
 def _weigh_sparse(
-    both: csr_array,
+    matrix: csr_array,
     offset: int,
     graph: csr_array,
     options: tuple[bool, float, float],
@@ -197,7 +197,7 @@ def _weigh_sparse(
     values: np.ndarray,
 ) -> None:
     """Weigh sparse rows, which come after `offset` fitted ones in one matrix."""
-    rows = (both.data, both.indices, both.indptr, both.shape[1], offset)
+    rows = (matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], offset)
     lists = (block.start, block.stop, graph.indptr, graph.indices)
     _sparse_weights(*rows, *lists, *options, values)
 
@@ -259,14 +259,14 @@ def convex_weights(
     assert is_simplex or form == "nnls"
     options = (is_simplex, ridge, weight_floor)
     if fitted is None:
-        rows = others = well_scaled(domain)
+        rows = fitted_rows = well_scaled(domain)
     else:
-        rows, others = scaled_together(domain, fitted)
+        rows, fitted_rows = scaled_together(domain, fitted)
     if not issparse(rows):
-        return _weighed(graph, partial(_weigh_dense, rows, others, graph, options), n_jobs)
-    both = rows if fitted is None else vstack([others, rows], format="csr")
-    offset = both.shape[0] - rows.shape[0]
-    return _weighed(graph, partial(_weigh_sparse, both, offset, graph, options), n_jobs)
+        return _weighed(graph, partial(_weigh_dense, rows, fitted_rows, graph, options), n_jobs)
+    matrix = rows if fitted is None else vstack([fitted_rows, rows], format="csr")
+    offset = matrix.shape[0] - rows.shape[0]
+    return _weighed(graph, partial(_weigh_sparse, matrix, offset, graph, options), n_jobs)
 
 
 def convex_weights_of_distances(

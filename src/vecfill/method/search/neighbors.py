@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 
 from vecfill.method.engine import Workers, fill, n_workers, parallel_map, row_blocks
 from vecfill.method.search.approximate import ENOUGH_RECALL, approximate_candidates
-from vecfill.method.search.cell_neighbors import candidates_by_cells, share_of_pairs
+from vecfill.method.search.cell_search import candidates_by_cells, share_of_pairs
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.distances import (
     Lifted,
@@ -70,11 +70,11 @@ def _candidates_by_tiles(
     """Return the `n_listed` largest products of each row, and of which rows they are."""
     blocks = row_blocks(len(lift.points), TILE)
     shares = _even_shares(blocks, min(n_workers(n_jobs), len(blocks)))
-    (values, indices), *others = parallel_map(
+    (values, indices), *other_lists = parallel_map(
         partial(_best_of_tiles, lift, n_listed), shares, n_jobs=n_jobs
     )
-    for other in others:
-        merge_lists(values, indices, *other)
+    for lists_of_share in other_lists:
+        merge_lists(values, indices, *lists_of_share)
     return values, indices
 
 
@@ -113,23 +113,23 @@ def _best_of_tiles(
 def certified_reach(lift: Lifted, worst_kept: np.ndarray) -> np.ndarray:
     """Return a squared distance that no row with a product below `worst_kept` undercuts."""
     relative, absolute = product_error(lift.n_features, lift.points.dtype.type)
-    seen = np.maximum(-2.0 * worst_kept.astype(np.float64), 0.0)
+    looked_to = np.maximum(-2.0 * worst_kept.astype(np.float64), 0.0)
     # A row nearer than `seen` lies at most this far from the centre, which bounds its error.
-    farthest = lift.lengths + np.sqrt(seen)
-    return seen - relative * (lift.half_squares + 0.5 * farthest**2) - absolute
+    farthest = lift.lengths + np.sqrt(looked_to)
+    return looked_to - relative * (lift.half_squares + 0.5 * farthest**2) - absolute
 
 
-def careful_blocks(some: np.ndarray, n_targets: int) -> Iterator[np.ndarray]:
+def careful_blocks(numbers: np.ndarray, n_targets: int) -> Iterator[np.ndarray]:
     """Cut row numbers so that a dense 64-bit block against all targets stays small."""
     size = max(1, BLOCK_ENTRIES // n_targets)
-    for part in row_blocks(some.size, size):
-        yield some[part]
+    for part in row_blocks(numbers.size, size):
+        yield numbers[part]
 
 
 def careful_neighbors(
     rows: Rows,
     targets: Rows,
-    some: np.ndarray,
+    numbers: np.ndarray,
     n_listed: int,
     *,
     skip_self: bool,
@@ -138,8 +138,8 @@ def careful_neighbors(
     """Return the exact lists of `some` rows, looking at every candidate within the error."""
     options = {"n_listed": n_listed, "skip_self": skip_self}
     search = partial(_search_carefully, rows, as_targets(targets), **options)
-    found = parallel_map(search, careful_blocks(some, targets.shape[0]), n_jobs=n_jobs)
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    lists = parallel_map(search, careful_blocks(numbers, targets.shape[0]), n_jobs=n_jobs)
+    return np.concatenate([f[0] for f in lists]), np.concatenate([f[1] for f in lists])
 
 
 def _search_carefully(

@@ -54,16 +54,16 @@ def scan_rows(products, rows, first_column, mine, theirs, values, indices):
     n_rows, n_columns = products.shape
     for place in range(n_rows):
         row = rows[place]
-        kept, kept_indices = values[row], indices[row]
-        worst = kept[-1]
+        best, best_indices = values[row], indices[row]
+        worst = best[-1]
         for start in range(0, n_columns, CHUNK):
             stop = min(start + CHUNK, n_columns)
             if stop - start < CHUNK or _has_larger(products[place, start : start + CHUNK], worst):
                 for t in range(start, stop):
                     value = products[place, t]
                     if value > worst and theirs[first_column + t] != mine[row]:
-                        push(kept, kept_indices, value, first_column + t)
-                        worst = kept[-1]
+                        push(best, best_indices, value, first_column + t)
+                        worst = best[-1]
 
 
 @compiled

@@ -54,9 +54,9 @@ class Factor:
 
     def transposed(self) -> Factor:
         """Return what solves the transposed system; the factors are shared."""
-        other = Factor.__new__(Factor)
-        other.__dict__.update(self.__dict__, is_transposed=not self.is_transposed)
-        return other
+        transposed = Factor.__new__(Factor)
+        transposed.__dict__.update(self.__dict__, is_transposed=not self.is_transposed)
+        return transposed
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return the solution for a block of right sides."""
@@ -105,9 +105,9 @@ def expected_fill(weights: csr_array) -> float:
     # A piece that is nearly the whole would cost as much as what it is to forecast.
     sizes = [min(size, max(1, n_rows * size // (4 * FILL_SAMPLES[1]))) for size in FILL_SAMPLES]
     for size in sizes:
-        some = np.sort(nearby[:size])
-        piece = csr_array(weights[some][:, some])
-        fills.append(factor_of(piece).nnz / (piece.nnz + some.size))
+        rows = np.sort(nearby[:size])
+        piece = csr_array(weights[rows][:, rows])
+        fills.append(factor_of(piece).nnz / (piece.nnz + rows.size))
         if fills[0] > HOPELESS:
             return np.inf
     small, large = fills

@@ -109,9 +109,9 @@ def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0].dtype
-        one = context.cast(builder, arguments[1], signature.args[1], kind)
+        multiplier = context.cast(builder, arguments[1], signature.args[1], kind)
         nothing = ir.Constant(_vector(kind), ir.Undefined)
-        first = builder.insert_element(nothing, one, ir.Constant(ir.IntType(32), 0))
+        first = builder.insert_element(nothing, multiplier, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), N_LANES), [0] * N_LANES)
         return builder.fmul(builder.shuffle_vector(first, nothing, zeros), arguments[0])
 
@@ -119,33 +119,33 @@ def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
 
 
 @operation
-def product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
+def product(typing: Any, lanes: Any, factors: Any) -> Any:  # noqa: ARG001
     """Return lane times lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.fmul(*arguments)
 
-    return left(left, right), generate
+    return lanes(lanes, factors), generate
 
 
 @operation
-def quotient(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
+def quotient(typing: Any, lanes: Any, divisors: Any) -> Any:  # noqa: ARG001
     """Return lane over lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.fdiv(*arguments)
 
-    return left(left, right), generate
+    return lanes(lanes, divisors), generate
 
 
 @operation
-def plus(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
+def plus(typing: Any, lanes: Any, addends: Any) -> Any:  # noqa: ARG001
     """Return lane plus lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.fadd(*arguments)
 
-    return left(left, right), generate
+    return lanes(lanes, addends), generate
 
 
 @operation

@@ -43,10 +43,10 @@ def _groups(indptr, indices, weights):
             continue
         strongest, partner = 0.0, -1
         for place in range(indptr[row], indptr[row + 1]):
-            other = indices[place]
-            has_room = group[other] < 0 or size[group[other]] < MOST_IN_GROUP
-            if other != row and has_room and weights[place] > strongest:
-                strongest, partner = weights[place], other
+            neighbor = indices[place]
+            has_room = group[neighbor] < 0 or size[group[neighbor]] < MOST_IN_GROUP
+            if neighbor != row and has_room and weights[place] > strongest:
+                strongest, partner = weights[place], neighbor
         if partner >= 0 and group[partner] >= 0:
             group[row] = group[partner]
         else:
@@ -63,21 +63,21 @@ def _groups(indptr, indices, weights):
 def _sweep_forward(indptr, indices, weights, diagonal, right, out):
     """Write one Gauss-Seidel sweep from zero, first row to last."""
     for row in range(len(right)):
-        mixed = load(right, row)
+        mixture = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
             if indices[place] < row:
-                mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
-        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
+                mixture = plus(mixture, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixture, 1.0 / diagonal[row]))
 
 
 @compiled
 def _sweep_backward(indptr, indices, weights, diagonal, right, out):
     """Improve `out` by one Gauss-Seidel sweep, last row to first."""
     for row in range(len(right) - 1, -1, -1):
-        mixed = load(right, row)
+        mixture = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
-            mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
-        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
+            mixture = plus(mixture, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixture, 1.0 / diagonal[row]))
 
 
 @compiled
@@ -85,10 +85,10 @@ def _restricted_rest(indptr, indices, weights, diagonal, right, vectors, group, 
     """Write what is left over, ``right - (D - W) vectors``, summed over groups."""
     out[:] = 0.0
     for row in range(len(right)):
-        rest = plus(load(right, row), scaled(load(vectors, row), -diagonal[row]))
+        residue = plus(load(right, row), scaled(load(vectors, row), -diagonal[row]))
         for place in range(indptr[row], indptr[row + 1]):
-            rest = plus(rest, scaled(load(vectors, indices[place]), weights[place]))
-        store(out, group[row], plus(load(out, group[row]), rest))
+            residue = plus(residue, scaled(load(vectors, indices[place]), weights[place]))
+        store(out, group[row], plus(load(out, group[row]), residue))
 
 
 @compiled
@@ -118,12 +118,12 @@ def _coarser(
     """Return weights and diagonal of the same system among groups."""
     entry = weights.tocoo()
     ends = (group[entry.row], group[entry.col])
-    joined = csr_array((entry.data, ends), (n_groups, n_groups))
-    joined.sum_duplicates()
-    within = joined.diagonal()
-    joined.setdiag(0.0)
-    joined.eliminate_zeros()
-    return joined, np.bincount(group, weights=diagonal, minlength=n_groups) - within
+    coarse = csr_array((entry.data, ends), (n_groups, n_groups))
+    coarse.sum_duplicates()
+    within = coarse.diagonal()
+    coarse.setdiag(0.0)
+    coarse.eliminate_zeros()
+    return coarse, np.bincount(group, weights=diagonal, minlength=n_groups) - within
 
 
 def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
@@ -132,10 +132,10 @@ def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
     Among groups the system is denser, so that many small levels would cost more than they save.
     """
     # Strength is mutual: a row may lean on one that does not lean on it.
-    both = csr_array(weights + weights.T)
-    group, n_groups = _groups(both.indptr, both.indices, both.data)
-    joined, _ = _coarser(both, np.zeros(both.shape[0]), group, n_groups)
-    again, n_groups = _groups(joined.indptr, joined.indices, joined.data)
+    mutual = csr_array(weights + weights.T)
+    group, n_groups = _groups(mutual.indptr, mutual.indices, mutual.data)
+    coarse, _ = _coarser(mutual, np.zeros(mutual.shape[0]), group, n_groups)
+    again, n_groups = _groups(coarse.indptr, coarse.indices, coarse.data)
     return again[group], n_groups
 
 
