@@ -146,8 +146,8 @@ def refuse_masked(values: Any, name: str) -> None:
     if n_masked:
         verb = "is" if n_masked == 1 else "are"
         raise InputError(
-            f"{name} is a masked array, and {n_masked} of its values {verb} masked. A mask would be "
-            "lost here: fill it first, for example with .filled(numpy.nan) where NaN means that "
+            f"{name} is a masked array, and {n_masked} of its values {verb} masked. A mask would "
+            "be lost here: fill it first, for example with .filled(numpy.nan) where NaN means that "
             "nothing is known."
         )
 

@@ -26,6 +26,7 @@ from vecfill.method.search.distances import Rows, as_targets, lifted, pair_dista
 from vecfill.method.search.neighbors import careful_blocks, careful_neighbors, certified_reach
 from vecfill.method.search.scans import merge_lists, scan_rows
 
+# A guess that bounds memory: a few rows against 16,384 targets are a few MB.
 TARGETS_AT_ONCE = 16384
 """Targets compared with a block of rows at once, in 64 bits."""
 
@@ -85,6 +86,7 @@ def nearest_among(
             squared[numbers[queries][:, None] == target_numbers[block]] = np.inf
             nth = min(n_listed, squared.shape[1]) - 1
             at_most = np.partition(squared + error, nth, axis=1)[:, nth]
+            # Everything within the error of the n-th is measured again, exactly.
             is_near = np.isfinite(squared) & (squared - error <= at_most[:, None])
             place, target = np.nonzero(is_near)
             exact = pair_distances(rows, compared.targets, queries[place], target)
@@ -108,12 +110,15 @@ def _listed(
     return lists
 
 
+# A guess: below, lifting and scanning cost more than they save.
 FEW = 2000
 """Fitted rows up to which they are looked at in 64 bits straight away."""
 
+# A guess; as in `exact_neighbors`, room for rounding to swap candidates.
 SLACK = 8
 """Candidates beyond those asked for."""
 
+# A guess.
 TARGETS = 4096
 """Fitted rows of a block."""
 
@@ -174,6 +179,7 @@ def _searched(
     rows: np.ndarray, fitted: np.ndarray, n_neighbors: int, n_jobs: Workers
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest fitted rows of each new one, and their squared distances."""
+    # About the mean will do: the centre only keeps rounding small.
     sample = fitted[:: max(1, len(fitted) // 4096)]
     centre = sample.mean(axis=0, dtype=np.float64)
     lift = lifted(rows, centre=centre, n_jobs=1)
@@ -191,6 +197,7 @@ def _searched(
     order = np.lexsort((indices, squared), axis=1)
     indices, squared = (np.take_along_axis(array, order, axis=1) for array in (indices, squared))
     indices, squared = indices[:, :n_neighbors].copy(), squared[:, :n_neighbors].copy()
+    # As in `neighbors`: what was not listed could be as near as the last one listed.
     doubtful = np.flatnonzero(squared[:, -1] >= reach)
     if doubtful.size:
         again = careful_neighbors(

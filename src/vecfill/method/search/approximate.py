@@ -22,18 +22,23 @@ from vecfill.method.search.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
 
+# Decision 4: two passes after 8,000 rows reach a recall of .959 on 50,000 word vectors.
 FIRST_MET = 8000
 """Rows of the nearest cells that every row is compared with at first."""
 
+# Decision 4; a ring three times as wide is the next step that is worth two passes.
 WIDENING = 3
 """How many times more rows a ring reaches than the ring before it."""
 
+# Decision 4: what is promised is .95.
 ENOUGH_RECALL = 0.96
 """Recall on the sample at which the search ends: a little above what we promise."""
 
+# Decision 4: then the exact search, which looks at each pair once, is cheaper.
 MOST_MET = 0.25
 """Share of all rows that rings may reach: looking at every pair once is cheaper than more."""
 
+# Decision 4: passes alone stopped at a recall of .87 on sums of two word vectors.
 N_PASSES = 2
 """Passes over neighbours of neighbours after each ring; further ones find little more."""
 
@@ -75,6 +80,7 @@ def _improve(points, old, listed_by, counts, first, values, indices):
     last_offered = np.full(n_rows, -1, np.int32)
     for position in range(first, first + len(values)):
         products, candidates = values[position - first], indices[position - first]
+        # A mark of the row that was last offered a candidate: no list of them is kept or searched.
         last_offered[position] = position
         for rank in range(n_listed):
             if old[position, rank] >= 0:
@@ -108,6 +114,7 @@ def _meet_ring(
 
 def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: Workers) -> None:
     """Improve all lists by neighbours of neighbours, as the lists were before the pass."""
+    # Lists as before the pass, or what a thread has done already would decide what others see.
     old = indices.copy()
     improve = partial(_improve_block, cells.lift.points, old, *_listed_by(old))
     fill([values, indices], improve, row_blocks(len(old), ROWS_PER_JOB), n_jobs=n_jobs)
@@ -153,6 +160,7 @@ def approximate_candidates(
             logger.info("%.0f rows met, %d passes: recall %.3f", outer, n_passes, recall)
             if recall >= ENOUGH_RECALL or outer >= cells.order.size:
                 return indices, recall
+        # Cells met before are left out of the next ring.
         inner, outer = outer, WIDENING * outer
         if outer > MOST_MET * cells.order.size:
             return indices, recall

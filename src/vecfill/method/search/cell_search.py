@@ -18,15 +18,18 @@ from vecfill.method.engine import Workers, fill, n_workers, row_blocks
 from vecfill.method.search.cells import UNIT, Cells
 from vecfill.method.search.scans import scan_columns
 
+# A guess: more would widen the radius that all of them share, fewer make products too small.
 QUERIES = 1024
 """Most rows of a cell that search together."""
 
 TILE_ENTRIES = 1 << 18
 """Entries of a tile of products: 1 MB stays in the cache between product and scan."""
 
+# A guess: to copy some queries out costs time as well.
 WORTH_SPARING = 0.7
 """Share of queries that need a batch of cells, below which the others are spared it."""
 
+# A guess.
 JOBS_PER_THREAD = 16
 """Calls that the work of a thread is cut in, so that all threads end at about the same time."""
 
@@ -61,6 +64,7 @@ def _products(rows, queries):
 @compiled
 def _meet(points, starts, cells, swapped, queries, mine, theirs, values, indices):
     """Let some queries keep the best rows of these cells; return how many pairs that took."""
+    # A cell may be larger than a tile: it is met in parts.
     n_high = max(1, TILE_ENTRIES // queries.size)
     n_met = 0
     for cell in cells:
@@ -75,6 +79,7 @@ def _meet(points, starts, cells, swapped, queries, mine, theirs, values, indices
 @compiled
 def _set_radii(values, errors, bounds, is_shared, diameter, radii):
     """Write how far each query must look, to its worst candidate or its bound; return the most."""
+    # Only the shortest edge of a component is wanted, so what one query has found bounds all.
     if is_shared:
         for query in range(bounds.size):
             bounds[0] = min(bounds[0], -2.0 * np.float64(values[query, 0]) + errors[query])
@@ -93,6 +98,7 @@ def _within(cell, cells, gaps, limits, widest):
     near = np.empty(cells.size, np.int64)
     n_near = 0
     for other_cell in cells:
+        # The limit back is minus the largest lean of the rows here: the most favourable row.
         if limits[cell, other_cell] + limits[other_cell, cell] <= widest * gaps[cell, other_cell]:
             near[n_near] = other_cell
             n_near += 1
@@ -113,10 +119,12 @@ def _next_needed(leans, to_own, limits, gaps, radii, near, is_open, n_next, is_n
         lean, limit, gap = leans[place], limits[near[place]], gaps[near[place]]
         n_needing = 0
         for query in range(radii.size):
+            # No branch, so that comparisons can become vector instructions.
             needs = np.uint8(limit - (lean[query] - to_own[query]) <= radii[query] * gap)
             is_needed[query] |= needs
             n_needing += needs
         if n_needing > 0:
+            # A cell is met once, whoever asked for it.
             is_open[place] = 0
             chosen[n_chosen] = near[place]
             n_chosen += 1
@@ -150,6 +158,7 @@ def _search(
     mine = np.empty(n_queries, theirs.dtype)
     is_shared = errors.size > 0
     for query in range(n_queries):
+        # See `Lifted.swapped`; written out here, because this runs without Python.
         swapped[query, -2], swapped[query, -1] = swapped[query, -1], swapped[query, -2]
         mine[query] = theirs[positions[query]]
         is_shared &= mine[query] == mine[0]
@@ -176,6 +185,7 @@ def _search(
         asking = swapped if queries.size == n_queries else _rows_at(swapped, queries)
         n_met += _meet(points, starts, chosen, asking, queries, *lists)
         _set_radii(values, errors, bounds, is_shared, diameter, radii)
+        # Batches double, so that their number grows as a logarithm of the cells that are needed.
         n_next *= 2
 
 
@@ -210,6 +220,7 @@ def _search_groups(
         for query in range(first, last):
             widest = max(widest, bounds[query])
             if theirs[positions[query]] != component:
+                # Queries of several components: no cell belongs to all of them.
                 component = np.int32(-1)
         waiting = _waiting(starts, nearest[cell], component, widest, only, least_reach, ring)
         n_met += _search(
@@ -317,18 +328,22 @@ def _search_block(
     )  # fmt: skip
 
 
+# A guess: eight cells hold more rows than lists usually ask for.
 N_FIRST = 8
 """Cells met before any bound is asked for: a radius must come from somewhere."""
 
+# A guess.
 N_NEXT = 16
 """Cells met in the first batch after a bound; each batch doubles, so that batches stay few."""
 
+# A guess: by size, so that large and small cells are both asked.
 N_PROBES = 8
 """Cells that search before all others, to see whether bounds prune."""
 
 
 def empty_lists(n_rows: int, n_listed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return lists that hold nothing yet: products below any, and of no row."""
+    # Minus infinity loses to every product, so that the first candidates need no special case.
     values = np.full((n_rows, n_listed), -np.inf, np.float32)
     return values, np.full((n_rows, n_listed), -1, np.int32)
 
@@ -338,6 +353,7 @@ def share_of_pairs(cells: Cells, n_listed: int, *, n_jobs: Workers = None) -> fl
 
     A few cells search and are measured; what they find is thrown away.
     """
+    # Even steps through the sizes, so that the few cells stand for all.
     by_size = np.argsort(np.diff(cells.starts), kind="stable")
     probes = np.sort(by_size[:: max(1, cells.n_cells // N_PROBES)][:N_PROBES])
     spans = zip(cells.starts[probes], cells.starts[probes + 1], strict=True)

@@ -17,15 +17,19 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.search.distances import Lifted, lifted
 
+# A guess; further rounds move centres little, and cells are only a way to save time.
 ROUNDS = 6
 """Rounds of k-means: centres need only be good, not best."""
 
+# A guess.
 SAMPLE_PER_CELL = 40
 """Rows a cell that k-means looks at; the others only ask which centre is nearest."""
 
+# Gaps and limits of 8,000 cells are matrices of 256 MB each in 32 bits.
 MOST_CELLS = 8000
 """Cells are compared with cells, so their number is held where that stays cheap."""
 
+# A guess.
 MAX_WIDTH = 4096
 """Columns of a tile of products: with a few hundred rows it stays in the cache."""
 
@@ -127,6 +131,7 @@ def by_place(centres: np.ndarray) -> np.ndarray:
         # Sizes of 1: fourth powers of what is far apart would overflow.
         centred /= max(float(np.abs(centred).max()), float(np.finfo(np.float32).tiny))
         direction = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
+        # Power iteration: five steps are enough for a direction in which to halve.
         for _ in range(5):
             direction = centred.T @ (centred @ direction)
             direction /= np.linalg.norm(direction) + np.finfo(np.float32).tiny
@@ -139,9 +144,11 @@ def _gaps(centres: np.ndarray) -> np.ndarray:
     wide = centres.astype(np.float64)
     squares = np.einsum("ij,ij->i", wide, wide)
     sums = squares[:, None] + squares
+    # As in `product_error`: a gap that is too small would let the search skip a cell that it needs.
     error = 4 * (wide.shape[1] + 4) * np.finfo(np.float64).eps
     gaps = np.sqrt(np.maximum(sums * (1.0 + error) - 2.0 * (wide @ wide.T), 0.0))
     np.fill_diagonal(gaps, 0.0)
+    # Rounded to 32 bits and then up, so that it stays a bound.
     return np.nextafter(gaps.astype(np.float32), np.float32(np.inf))
 
 
@@ -172,6 +179,7 @@ def set_leans(
         leans_of_rows = (
             points[starts[cell] + block.start : starts[cell] + block.stop, :-2] @ centre_columns
         )
+        # Less the lean to its own centre: what the plane between two centres measures.
         leans_of_rows -= leans_of_rows[:, cell].copy()[:, None]
         np.maximum(leans, leans_of_rows.max(axis=0), out=leans)
 
@@ -187,10 +195,12 @@ def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     [40, 40]
     """
     n_rows = len(rows)
+    # With sqrt(n) cells of sqrt(n) rows, asking cells costs about as much as asking rows.
     n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
     sample = rows[evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
     middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     centres = centres_of((sample - middle).astype(np.float32), n_cells, n_jobs)
+    # Cells that are near each other lie near each other in memory, and are met after each other.
     centres = centres[by_place(centres)]
     nearest = nearest_centres(rows, centres, n_jobs, middle=middle)
     nonempty, nearest = np.unique(nearest, return_inverse=True)

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.engine import Workers, fill, row_blocks
 
+# A guess: 8,192 rows of a hundred features are 6.5 MB, which a core keeps near.
 TARGETS_WIDENED = 8192
 """Targets copied in 64 bits at once."""
 
@@ -84,6 +85,7 @@ def _sparse_pairs(
         b, b_end = other_indptr[others_of_pairs[pair]], other_indptr[others_of_pairs[pair] + 1]
         total = 0.0
         while a < a_end or b < b_end:
+            # Columns are sorted, so one walk along both rows meets every column once.
             if b == b_end or (a < a_end and indices[a] < other_indices[b]):
                 difference = np.float64(data[a])
                 a += 1
@@ -146,6 +148,7 @@ class Lifted:
         points = self.points[rows]
         swapped = np.empty_like(points)
         swapped[:, :-2] = points[:, :-2]
+        # So that each row's half square meets the other row's 1: one product gives the distance.
         swapped[:, -2] = points[:, -1]
         swapped[:, -1] = points[:, -2]
         return swapped
@@ -161,6 +164,7 @@ def lifted(
 ) -> Lifted:
     """Lift dense rows, in another order if one is given, for products in `dtype`."""
     n_rows, n_features = rows.shape
+    # The bound on the error grows with the distance from the centre, so it lies amid the rows.
     middle = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype) if centre is None else centre
     points = np.empty((n_rows, n_features + 2), dtype)
     half_squares = np.empty(n_rows)
@@ -182,6 +186,7 @@ def _lift(
     np.subtract(rows_of_block, middle, out=centred, casting="same_kind")
     half_squares[:] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
     points[:, -2] = -half_squares
+    # Set against -half_squares of the other row, this adds both lengths to the product.
     points[:, -1] = 1.0
 
 
@@ -246,6 +251,7 @@ class DenseTargets(Targets):
     def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         rows = rows - self.centre
         halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
+        # Centred first: far from the origin, products lose the digits that tell rows apart.
         products, half_sums = np.empty((2, len(rows), len(self.targets)))
         for part in row_blocks(len(self.targets), TARGETS_WIDENED):
             centred = self.targets[part] - self.centre
@@ -282,6 +288,8 @@ class DistinctRows:
 
 @compiled_part
 def _mix(state, value):
+    # The odd multiplier, 2**64 over the golden ratio, spreads neighbouring bit patterns far.
+    # The shift brings the well mixed high bits down, where the next value is added.
     state = (state ^ value) * np.uint64(0x9E3779B97F4A7C15)
     return state ^ (state >> np.uint64(29))
 
@@ -292,6 +300,7 @@ def _dense_hashes(bits, hashes):
         state = np.uint64(0)
         for column in range(bits.shape[1]):
             state = _mix(state, np.uint64(bits[row, column]))
+        # Column numbers are not hashed: in dense rows the order of values is enough.
         hashes[row] = state
 
 
@@ -335,6 +344,7 @@ def distinct_rows(rows: Rows) -> DistinctRows | None:
     """
     n_rows = rows.shape[0]
     hashes = _hashes(rows)
+    # A stable sort keeps equal hashes in the order of rows: the first of a run is the smallest.
     by_hash = np.argsort(hashes, kind="stable")
     is_repeat = hashes[by_hash][1:] == hashes[by_hash][:-1]
     if not is_repeat.any():

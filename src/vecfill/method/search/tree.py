@@ -43,6 +43,7 @@ class Tree:
 def root(parent, node):
     """Return the row that stands for a node's component, and shorten the way there."""
     while parent[node] != node:
+        # Halves the way for whoever comes next; no second pass and no recursion.
         parent[node] = parent[parent[node]]
         node = parent[node]
     return node
@@ -51,6 +52,7 @@ def root(parent, node):
 @compiled_part
 def _precedes(squared, i, j, other_squared, other_i, other_j):
     """Tell whether edge (i, j) comes before another in the strict order of edges."""
+    # No edge yet (-1) loses to any edge.
     if squared != other_squared or other_i < 0:
         return squared < other_squared or other_i < 0
     low, other_low = min(i, j), min(other_i, other_j)
@@ -98,6 +100,7 @@ def join(component, may_choose, best, ends, tails, heads, squared, n_edges):
             a = root(parent, component[ends[chooser, 0]])
             b = root(parent, component[ends[chooser, 1]])
             if a != b:
+                # The smaller row stands for both: labels do not depend on the order of edges.
                 parent[max(a, b)] = min(a, b)
                 tails[n_edges], heads[n_edges] = ends[chooser]
                 squared[n_edges] = best[chooser]
@@ -217,8 +220,10 @@ def grown_tree(
             seen_to.add(queries, searched.index, searched.squared, component)
             reach[queries] = searched.sure_to
             best, ends = shortest_edges(component, n_components, seen_to.index, seen_to.squared)
+            # They have searched everything within the bound, so they are sure now.
             is_unsure[queries] = False
         may_choose = np.ones(n_components, np.bool_)
+        # A component with an unsure row waits: a shorter edge may still be found.
         may_choose[component[is_unsure]] = False
         n_edges, n_components = join(
             component, may_choose, best, ends, tails, heads, squared, n_edges
@@ -328,6 +333,7 @@ def spanning_forest(edges: np.ndarray) -> np.ndarray:
     >>> spanning_forest(edges).tolist()
     [(1.0, 0, 1), (2.0, 0, 2)]
     """
+    # The strict order of edges, on which all parts agree.
     order = np.lexsort((edges["high"], edges["low"], edges["squared"]))
     edges = edges[order]
     rows, ends = np.unique(np.concatenate([edges["low"], edges["high"]]), return_inverse=True)

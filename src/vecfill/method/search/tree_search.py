@@ -31,12 +31,15 @@ from vecfill.method.search.distances import (
 from vecfill.method.search.neighbors import TILE, Neighbors, careful_blocks
 from vecfill.method.search.scans import scan_rows
 
+# A guess: two could be swapped by rounding, and four hardly ever are not enough.
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
 
+# A guess.
 N_NEAR = 2
 """Cells looked at for a first edge, which makes a bound for the search that proves."""
 
+# A guess; half of what nearest rows take, since one edge is looked for and not many.
 N_NEXT = 8
 """Cells met in the first batch of the search that proves."""
 
@@ -80,9 +83,11 @@ class _Kept:
     def __init__(self, lift: Lifted, places: np.ndarray, bounds: np.ndarray) -> None:
         relative, absolute = product_error(lift.n_features, np.float32)
         with np.errstate(over="ignore"):
+            # The other end is at most the bound away, which bounds its length and so the error.
             partner = 0.5 * (lift.lengths[places] + np.sqrt(bounds)) ** 2
         partner = np.minimum(partner, lift.half_squares.max())
         self.errors = relative * (lift.half_squares[places] + partner) + absolute
+        # What is farther than the bound is never kept; rounded down in 64 bits and in 32.
         floor = np.nextafter(-0.5 * (bounds + self.errors), -np.inf).astype(np.float32)
         floor = np.nextafter(floor, np.float32(-np.inf))
         self.values = np.repeat(floor[:, None], N_KEPT, axis=1)
@@ -237,6 +242,7 @@ class TileSearch(OutsideSearch):
     """Searches all rows in tiles, those with the least reach first."""
 
     def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: Workers) -> None:
+        # Rows with a reach beyond the bound are no targets; in this order they come last.
         by_reach = np.argsort(reach, kind="stable")
         lift = None if issparse(rows) else lifted(rows, order=by_reach, n_jobs=n_jobs)
         super().__init__(rows, lift, by_reach, n_jobs)
@@ -244,6 +250,7 @@ class TileSearch(OutsideSearch):
 
     def _search(self, places, bounds, theirs, candidates):
         assert self.lift is not None
+        # Queries with like bounds share the rows that they must look at.
         order = np.argsort(bounds, kind="stable")
         blocks = row_blocks(order.size, TILE)
         widest = np.array([bounds[order[block]].max() for block in blocks])
@@ -286,6 +293,7 @@ class CellSearch(OutsideSearch):
         cells = self.cells
         lowest = np.minimum.reduceat(theirs, cells.starts[:-1])
         highest = np.maximum.reduceat(theirs, cells.starts[:-1])
+        # Cells are searched in the order of positions.
         order = np.argsort(places, kind="stable")
         components = Components(
             theirs=theirs,

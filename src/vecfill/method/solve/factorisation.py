@@ -13,12 +13,15 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
+# Decision 26. Two sizes, because fill grows as a power that only two sizes tell.
 FILL_SAMPLES = (2000, 4000)
 """Rows of the two pieces that are factored to forecast the fill of the whole."""
 
+# As `MOST_FILL` of `system`: fill only grows with size.
 HOPELESS = 20.0
 """Fill of the smaller piece beyond which nobody asks how much more the whole would have."""
 
+# A guess: the power that two pieces tell is not trusted further.
 MOST_FORECAST = 25
 """Rows of a system to rows of the larger piece: beyond this a forecast of fill is a guess."""
 
@@ -99,6 +102,7 @@ def expected_fill(weights: csr_array) -> float:
     n_rows = int(part_sizes.max())
     if n_rows > MOST_FORECAST * FILL_SAMPLES[1]:
         return np.inf
+    # Any row of the largest part would do; this one is the same in every run.
     middle = int(np.flatnonzero(part == part_sizes.argmax())[n_rows // 2])
     nearby = breadth_first_order(weights, middle, directed=False, return_predecessors=False)
     fills = []

@@ -25,9 +25,11 @@ from vecfill.method.solve.lanes import (
     widened,
 )
 
+# A guess: a new beginning costs one product, so it may be rare.
 CHECK_EVERY = 100
 """Iterations after which a recurrence that has hardly moved is begun again."""
 
+# A guess: 200 roundings of 1.2e-7 are the five digits that 32 bits gain before they drift.
 DIGITS_KEPT = 200.0
 """A recurrence is trusted until it has fallen to this many roundings of where it began."""
 
@@ -221,6 +223,7 @@ def solve_columns(
         reached = solve_columns(weights, right, wide_vectors, precondition, **limits)
         vectors[:] = wide_vectors[:, :n_columns]
         return reached
+    # Columns in units of their own, so that 32 bits serve columns of any size.
     sizes = _sizes(right, vectors)
     dtype = precondition.dtype
     residual, applied, direction, shadow, first, second, image = (
@@ -233,6 +236,7 @@ def solve_columns(
         """Begin the recurrence from where the vectors are; return how low it can go."""
         _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
         shadow[:], direction[:], applied[:] = residual, 0.0, 0.0
+        # With ones, and no direction yet, the first direction is the residual itself.
         rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
         dots[:] = squares
         return np.maximum(tol * tol, (DIGITS_KEPT * np.finfo(dtype).eps) ** 2 * squares)
@@ -249,11 +253,14 @@ def solve_columns(
                 if not (squares > tol * tol).any():
                     break
             elif n_iter % CHECK_EVERY == CHECK_EVERY - 1:
+                # A recurrence that has lost its directions would go on for ever.
                 if not (squares <= 0.25 * earlier).all():
                     goal = begin()
                 earlier = squares.copy()
             n_iter += 1
+            # Columns that are done stay as they are, or they would divide noise by noise.
             is_active = squares > goal
+            # BiCGSTAB as van der Vorst wrote it, sixteen columns side by side.
             beta = _ratio(dots[1] * alpha, rho * omega, is_active)
             rho[:] = dots[1]
             _turn(direction, residual, applied, beta.astype(dtype), omega.astype(dtype))
@@ -267,6 +274,7 @@ def solve_columns(
             steps = (np.array([alpha, omega], dtype), sizes[None])
             _step(vectors, first, second, *steps, residual, image, shadow, dots)
             squares[:] = dots[0]
+            # A pilot is given up early: see `FIRST_ITER` of `system`.
             if n_iter == due and (squares > least**2).any():
                 break
     _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])

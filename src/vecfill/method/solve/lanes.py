@@ -118,34 +118,27 @@ def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
     return lanes(lanes, factor), generate
 
 
-@operation
-def product(typing: Any, lanes: Any, factors: Any) -> Any:  # noqa: ARG001
-    """Return lane times lane."""
+def _lane_by_lane(name: str, instruction: str) -> Any:
+    """Return the operation of one instruction on two rows of lanes of the same type."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fmul(*arguments)
+    def define(typing: Any, lanes: Any, more_lanes: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            return getattr(builder, instruction)(*arguments)
 
-    return lanes(lanes, factors), generate
+        return lanes(lanes, more_lanes), generate
 
-
-@operation
-def quotient(typing: Any, lanes: Any, divisors: Any) -> Any:  # noqa: ARG001
-    """Return lane over lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fdiv(*arguments)
-
-    return lanes(lanes, divisors), generate
+    define.__name__ = name
+    return operation(define)
 
 
-@operation
-def plus(typing: Any, lanes: Any, addends: Any) -> Any:  # noqa: ARG001
-    """Return lane plus lane."""
+product = _lane_by_lane("product", "fmul")
+"""Lane times lane."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fadd(*arguments)
+quotient = _lane_by_lane("quotient", "fdiv")
+"""Lane over lane."""
 
-    return lanes(lanes, addends), generate
+plus = _lane_by_lane("plus", "fadd")
+"""Lane plus lane."""
 
 
 @operation

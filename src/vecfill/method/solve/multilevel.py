@@ -18,15 +18,19 @@ from vecfill.method.solve.factorisation import Factor
 from vecfill.method.solve.krylov import less_weighted
 from vecfill.method.solve.lanes import load, plus, scaled, store
 
+# A guess.
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""
 
+# A guess: such a level would cost as much as the one above it.
 MOST_LEFT = 0.8
 """A level that leaves a larger share of the rows is not worth its sweeps."""
 
+# A guess; twice joined, groups have about seven rows.
 MOST_IN_GROUP = 4
 """Small groups lose little; they make one level more."""
 
+# Over-correction is usual where corrections are constant on groups; that it is 1.4 is a guess.
 OVERSHOOT = 1.4
 """A correction that is constant on groups is too short; this evens out its length."""
 
@@ -47,6 +51,7 @@ def _groups(indptr, indices, weights):
             has_room = group[neighbor] < 0 or size[group[neighbor]] < MOST_IN_GROUP
             if neighbor != row and has_room and weights[place] > strongest:
                 strongest, partner = weights[place], neighbor
+        # A partner that has a group takes the row in, if there is room; so no row stays alone.
         if partner >= 0 and group[partner] >= 0:
             group[row] = group[partner]
         else:
@@ -65,6 +70,7 @@ def _sweep_forward(indptr, indices, weights, diagonal, right, out):
     for row in range(len(right)):
         mixture = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
+            # From zero, rows that come later hold nothing yet.
             if indices[place] < row:
                 mixture = plus(mixture, scaled(load(out, indices[place]), weights[place]))
         store(out, row, scaled(mixture, 1.0 / diagonal[row]))
@@ -120,6 +126,7 @@ def _coarser(
     ends = (group[entry.row], group[entry.col])
     coarse = csr_array((entry.data, ends), (n_groups, n_groups))
     coarse.sum_duplicates()
+    # Weights within a group act on the group itself, so they move to the diagonal.
     within = coarse.diagonal()
     coarse.setdiag(0.0)
     coarse.eliminate_zeros()
@@ -162,6 +169,7 @@ class Multilevel:
             out[:] = self._coarsest.solve(right)
             return
         level = self.levels[depth]
+        # Forward on the way down and backward on the way up: news travels both ways.
         _sweep_forward(*level.arrays, right, out)
         coarse = np.empty((int(level.group.max()) + 1, right.shape[1]))
         _restricted_rest(*level.arrays, right, out, level.group, coarse)

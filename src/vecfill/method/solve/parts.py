@@ -69,6 +69,7 @@ class OrderedParts:
 
 def ordered_parts(on_known: csr_array, on_unknown: csr_array) -> OrderedParts:
     """Return the parts with neighbours near each other in memory: sweeps take half the time."""
+    # Sweeps read the vectors of neighbours, which then are in the cache.
     order = reverse_cuthill_mckee(on_unknown)
     return OrderedParts(
         csr_array(on_known[order]), csr_array(on_unknown[order][:, order]), np.asarray(order)
@@ -107,10 +108,12 @@ class KnownSides:
 
         Columns have all rows, or the known ones alone.
         """
+        # Callers may keep the known vectors alone, and no array of all rows.
         is_whole = len(columns) == self.is_known.size
         known = (columns[self.is_known] if is_whole else columns).astype(np.float64)
         exponents = safe_exponents(known, each_column=True)
         known = divided(known, exponents)
+        # Unknown rows are mixes of known ones, so the mean is a better start than nothing.
         start = np.repeat(known.mean(axis=0, keepdims=True), self.on_known.shape[0], axis=0)
         return self.on_known @ known, start, exponents
 

@@ -39,12 +39,15 @@ from vecfill.method.solve.parts import (
 
 logger = logging.getLogger(__name__)
 
+# Decision 7: far below what 32-bit vectors can show.
 RESIDUAL_TOL = 1e-8
 """Relative residual that every column must reach, computed afresh and not by recurrence."""
 
+# Decision 7.
 MOST_ROWS_FACTORED = 3000
 """Below this a sparse factorisation is always quick; above it may fill up."""
 
+# A guess: sweeps take some tens of products with the system, too.
 MOST_FILL = 20.0
 """A factor with more entries than this times those of the system is slower than iterating."""
 
@@ -54,18 +57,23 @@ N_COLUMNS = N_LANES
 N_PILOT_BLOCKS = 2
 """Blocks of columns that show how sweeps go: two, so that a second thread is not idle."""
 
+# Decision 7.
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
 
+# Decision 26: the pilot is given up after ten iterations if it is far behind.
 FIRST_ITER = 10
 """Iterations after which a system counts as hard if it is far from where it should be by then."""
 
+# A guess: a walk then takes ten steps on average before it meets a known row.
 SLOW_LEAK = 0.1
 """Mean weight of unknown rows on known ones below which sweeps are expected to be slow."""
 
+# A guess: below, the forecast itself would cost more than a factor can save.
 LEAST_SWEEPS = 1000
 """Iterations of all columns together that must be left for a forecast of fill to be worth it."""
 
+# A guess, many times what real systems took; what stalls is factored.
 MAX_KRYLOV = 3000
 
 Went = tuple[int, float]
@@ -305,6 +313,7 @@ class UnknownSystem:
             units[targets, np.arange(targets.size)] = 1.0
             visits = self.solve_transposed(units, tol=tol, n_jobs=n_jobs).vectors
             shares[block] = (self._on_known.T @ visits[self._order]).T
+        # Rounding alone makes a share negative.
         shares = np.maximum(shares, 0.0)
         return shares / shares.sum(axis=1, keepdims=True)
 
