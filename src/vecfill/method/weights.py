@@ -6,8 +6,8 @@ neighbours; rows in blocks, dense, sparse, or known only by their distances.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
@@ -172,55 +172,40 @@ def _sparse_weights(
         weigh(gram, target, n, is_simplex, ridge, weight_floor, mine, work)
 
 
-def _as_weights(graph: csr_array, values: np.ndarray) -> csr_array:
-    return csr_array((values, graph.indices, graph.indptr), graph.shape)
+_KERNELS = {
+    "dense": _dense_weights,
+    "sparse": _sparse_weights,
+    "distances": _distance_weights,
+}
+"""What weighs the rows of a block, by name: compiled code cannot be sent to other processes."""
 
 
-def _weigh_dense(
-    rows: np.ndarray,
-    fitted: np.ndarray,
+def _weigh_block(
+    kernel: str,
+    arrays: tuple[Any, ...],
     graph: csr_array,
-    options: tuple[bool, float, float],
+    options: tuple[bool | float, ...],
     block: slice,
     values: np.ndarray,
 ) -> None:
     lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _dense_weights(rows, fitted, *lists, *options, values)
+    _KERNELS[kernel](*arrays, *lists, *options, values)
 
 
-def _weigh_sparse(
-    matrix: csr_array,
-    offset: int,
+def _weighed(
     graph: csr_array,
-    options: tuple[bool, float, float],
-    block: slice,
-    values: np.ndarray,
-) -> None:
-    """Weigh sparse rows, which come after `offset` fitted ones in one matrix."""
-    rows = (matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], offset)
-    lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _sparse_weights(*rows, *lists, *options, values)
-
-
-def _weigh_distances(
-    distances: np.ndarray,
-    fitted: np.ndarray,
-    graph: csr_array,
-    options: tuple[float, float],
-    block: slice,
-    values: np.ndarray,
-) -> None:
-    lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _distance_weights(distances, fitted, *lists, *options, values)
-
-
-def _weighed(graph: csr_array, weigh_block: Callable[..., None], n_jobs: Workers) -> csr_array:
-    """Return the graph with the weights that a function gives to the edges of a block of rows."""
+    kernel: str,
+    arrays: tuple[Any, ...],
+    options: tuple[bool | float, ...],
+    n_jobs: Workers,
+) -> csr_array:
+    """Return the graph with weights on its edges, which a kernel gives to a block of rows."""
     values = np.empty(graph.indices.size)
     rows = row_blocks(graph.shape[0], ROWS_PER_BLOCK)
     edges = [slice(int(graph.indptr[b.start]), int(graph.indptr[b.stop])) for b in rows]
+    weigh_block = partial(_weigh_block, kernel, arrays, graph, options)
     fill([values], weigh_block, edges, items=rows, n_jobs=n_jobs)
-    return _as_weights(graph, values)
+    return csr_array((values, graph.indices, graph.indptr), graph.shape)
 
 
 def convex_weights(
@@ -263,10 +248,12 @@ def convex_weights(
     else:
         rows, fitted_rows = scaled_together(domain, fitted)
     if not issparse(rows):
-        return _weighed(graph, partial(_weigh_dense, rows, fitted_rows, graph, options), n_jobs)
+        return _weighed(graph, "dense", (rows, fitted_rows), options, n_jobs)
+    # Sparse rows come after the fitted ones in one matrix.
     matrix = rows if fitted is None else vstack([fitted_rows, rows], format="csr")
     offset = matrix.shape[0] - rows.shape[0]
-    return _weighed(graph, partial(_weigh_sparse, matrix, offset, graph, options), n_jobs)
+    arrays = (matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], offset)
+    return _weighed(graph, "sparse", arrays, options, n_jobs)
 
 
 def convex_weights_of_distances(
@@ -294,5 +281,4 @@ def convex_weights_of_distances(
         distances = fitted = well_scaled(distances)
     else:
         distances, fitted = scaled_together(distances, between)
-    options = (ridge, weight_floor)
-    return _weighed(graph, partial(_weigh_distances, distances, fitted, graph, options), n_jobs)
+    return _weighed(graph, "distances", (distances, fitted), (ridge, weight_floor), n_jobs)
