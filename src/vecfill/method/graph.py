@@ -32,6 +32,7 @@ from vecfill.method.search.tree import Tree, minimum_spanning_tree, tree_of_dist
 
 logger = logging.getLogger(__name__)
 
+# A guess.
 CELLS_FROM = 6000
 """Rows from which grouping them in cells pays for itself."""
 
@@ -61,6 +62,7 @@ def _nearest_of_groups(
         ):
             value, index = squared[mine, rank], members[place]
             slot = min(n_found, n_wanted)
+            # Insertion by (distance, row number): groups come by distance, but their members interleave.
             while slot > 0 and (
                 out_squared[slot - 1] > value
                 or (out_squared[slot - 1] == value and out_indices[slot - 1] > index)

@@ -21,17 +21,22 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.method.scaling import divided, safe_exponents, well_scaled
 
+# A guess.
 MAX_RANK = 512
 """Directions of the domain that a trend may use: wider or sparse domains are reduced to them."""
 
+# A guess, by the cube of the side.
 MOST_DECOMPOSED = 4000
 """The smaller side of a sparse domain up to which all its directions are computed."""
 
+# A guess: ten powers of ten, in steps of about three.
 ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
 
+# A guess that keeps a block in the cache.
 ROWS_PER_BLOCK = 4096
 
+# A guess: one strength serves all columns, and mixes of all of them judge it.
 N_JUDGES = 16
 """Columns on which strengths are compared: random mixes, if the embedding has more."""
 

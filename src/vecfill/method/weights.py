@@ -18,6 +18,7 @@ from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.scaling import scaled_together, well_scaled
 from vecfill.method.solve.least_squares import weigh, workspace
 
+# A guess.
 ROWS_PER_BLOCK = 512
 
 
@@ -76,6 +77,7 @@ def _dense_weights(
         n = stop - start
         if is_simplex:
             for a in range(n):
+                # Differences first: products of rows far from the origin would lose the digits that matter.
                 _gather_difference(fitted[indices[start + a]], rows[row], points[a])
             _gram_of(points, n, gram)
             target[:n] = 1.0
