@@ -62,7 +62,7 @@ def _nearest_of_groups(
         ):
             value, index = squared[mine, rank], members[place]
             slot = min(n_found, n_wanted)
-            # Insertion by (distance, row number): groups come by distance, but their members interleave.
+            # By (distance, row number): members of groups at one distance interleave.
             while slot > 0 and (
                 out_squared[slot - 1] > value
                 or (out_squared[slot - 1] == value and out_indices[slot - 1] > index)

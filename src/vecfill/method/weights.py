@@ -77,7 +77,7 @@ def _dense_weights(
         n = stop - start
         if is_simplex:
             for a in range(n):
-                # Differences first: products of rows far from the origin would lose the digits that matter.
+                # Differences first: products far from the origin lose the digits that matter.
                 _gather_difference(fitted[indices[start + a]], rows[row], points[a])
             _gram_of(points, n, gram)
             target[:n] = 1.0
