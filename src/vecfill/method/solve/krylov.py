@@ -198,7 +198,8 @@ def solve_columns(
 ) -> tuple[int, float]:
     """Improve `vectors` in place until each column's residual is below `tol` times its right side.
 
-    The recurrence runs in the precision of the preconditioner. In 32 bits it gains about five
+    The recurrence is BiCGSTAB as van der Vorst wrote it, sixteen columns side by side, each in units
+    of its own. It runs in the precision of the preconditioner. In 32 bits it gains about five
     digits, then begins again from the residual, which like the vectors is always in 64.
 
     With `least_after`, a number of iterations and a residual, it is given up if a column is above
@@ -223,7 +224,6 @@ def solve_columns(
         reached = solve_columns(weights, right, wide_vectors, precondition, **limits)
         vectors[:] = wide_vectors[:, :n_columns]
         return reached
-    # Columns in units of their own, so that 32 bits serve columns of any size.
     sizes = _sizes(right, vectors)
     dtype = precondition.dtype
     residual, applied, direction, shadow, first, second, image = (
@@ -236,7 +236,6 @@ def solve_columns(
         """Begin the recurrence from where the vectors are; return how low it can go."""
         _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
         shadow[:], direction[:], applied[:] = residual, 0.0, 0.0
-        # With ones, and no direction yet, the first direction is the residual itself.
         rho[:], alpha[:], omega[:] = 1.0, 1.0, 1.0
         dots[:] = squares
         return np.maximum(tol * tol, (DIGITS_KEPT * np.finfo(dtype).eps) ** 2 * squares)
@@ -260,7 +259,6 @@ def solve_columns(
             n_iter += 1
             # Columns that are done stay as they are, or they would divide noise by noise.
             is_active = squares > goal
-            # BiCGSTAB as van der Vorst wrote it, sixteen columns side by side.
             beta = _ratio(dots[1] * alpha, rho * omega, is_active)
             rho[:] = dots[1]
             _turn(direction, residual, applied, beta.astype(dtype), omega.astype(dtype))
@@ -274,7 +272,6 @@ def solve_columns(
             steps = (np.array([alpha, omega], dtype), sizes[None])
             _step(vectors, first, second, *steps, residual, image, shadow, dots)
             squares[:] = dots[0]
-            # A pilot is given up early: see `FIRST_ITER` of `system`.
             if n_iter == due and (squares > least**2).any():
                 break
     _set_residual(*arrays, right, vectors, sizes[None], residual, squares[None])
