@@ -198,8 +198,8 @@ def solve_columns(
 ) -> tuple[int, float]:
     """Improve `vectors` in place until each column's residual is below `tol` times its right side.
 
-    The recurrence is BiCGSTAB as van der Vorst wrote it, sixteen columns side by side, each in units
-    of its own. It runs in the precision of the preconditioner. In 32 bits it gains about five
+    The recurrence is BiCGSTAB as van der Vorst wrote it, for sixteen columns side by side, each in
+    units of its own. It runs in the precision of the preconditioner. In 32 bits it gains about five
     digits, then begins again from the residual, which like the vectors is always in 64.
 
     With `least_after`, a number of iterations and a residual, it is given up if a column is above
