@@ -50,12 +50,32 @@ def test_impute_writes_an_enriched_file_and_says_what_it_did(world):
     assert status == 0
     assert err == ""
     assert f"{N_KNOWN} known (matched: {N_KNOWN} exact), {N_TOWNS - N_KNOWN} unknown" in out
-    assert re.search(r"town45 is near town\d+ \d\.\d\d, town\d+", out)
-    assert out.count(" is near ") == 3
+    # The three looks of `result.sanity`, in the words of `repr(result)`.
+    assert re.search(r"\nSpread +mean cosine between new vectors -?0\.\d\d \(known entities", out)
+    assert re.search(r"\nNearest +\d+ different nearest words for 15 new vectors; '\w+' for", out)
+    assert re.search(r"\nExamples +town45: (town\d+|the|of), ", out)
+    assert "Warning" not in out
     assert f"new.vec: {N_KNOWN + 2} words unchanged, {N_TOWNS - N_KNOWN} added" in out
     assert world.names() == {"base.vec", "towns.csv", "new.vec", "new.vec.manifest.json"}
     found = read_embedding(world.folder / "new.vec")
     assert found.words == (*world.base.words, *world.towns[N_KNOWN:])
+
+
+def test_a_collapsed_result_says_so_before_anything_else(world):
+    # Smoothed until all other towns have an equal share in each: nearly the mean of the known ones.
+    new = [f"new{number}" for number in range(40)]
+    places = np.random.default_rng(1).normal(size=(40, 3))
+    world.write_table("towns.csv", [*world.towns, *new], [*world.places, *places])
+    setting = ("--min-degree", "99", "--ridge", "1000")
+    command = ("impute", "base.vec", "towns.csv", "-o", "new.vec", *setting)
+    assert "collapsed" in world.refused(*command, status=3)
+    status, out, err = world.run(*command, "--force")
+    assert status == 0
+    assert err.startswith("note: The imputed vectors have collapsed")
+    first, second, *_ = out.splitlines()
+    assert first == "Warning     The imputed vectors have collapsed: they are nearly one vector."
+    assert second.startswith("Entities")
+    assert "\nSpread      mean cosine between new vectors 1.00 (known entities" in out
 
 
 def test_json_of_impute_holds_counts_and_confidence(world):
@@ -246,6 +266,47 @@ def test_cells_that_look_like_formulas_are_escaped_in_csv(world):
     assert status == 0
     rows = list(csv.reader((world.folder / "match.csv").read_text().splitlines()))
     assert [row[0] for row in rows] == ["entity", "'=cmd()", "'@x", "'-1+2", "town1"]
+
+
+def test_a_match_that_leaves_nothing_known_leaves_no_file(world):
+    words = ("match", "base.vec", "towns.csv", "--from-rank", "1", "-o", "m.csv")
+    assert "No known entity is left" in world.refused(*words)
+
+
+def test_counts_without_a_least_count_are_refused_where_names_are_only_matched(world):
+    world.write("counts.csv", "entity,count\n" + "".join(f"{town},9\n" for town in world.towns))
+    words = ("match", "base.vec", "towns.csv", "--counts", "counts.csv")
+    assert "--counts 'counts.csv' cannot be used here" in world.refused(*words)
+    assert world.run(*words, "--min-count", "10")[0] == 2
+    assert world.run(*words, "--min-count", "5")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ImportError("libx.so: failed to map segment from shared object"), "not enough memory"),
+        (RuntimeError("can't start new thread"), "not enough memory"),
+        (MemoryError(), "not enough memory"),
+        (ValueError("Number of threads specified must be > 0."), "NUMBA_NUM_THREADS=0 is no"),
+    ],
+)
+def test_a_fault_of_the_machine_is_no_bug_of_ours(world, monkeypatch, error, words):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
+    monkeypatch.setattr("vecfill.jobs.enrich.enrich", fail)
+    assert words in world.refused(*IMPUTE)
+
+
+def test_numba_itself_says_what_the_shell_understands(world):
+    # The words of Numba, and the place where it says them, may change with its version.
+    done = subprocess.run(
+        [sys.executable, "-m", "vecfill", *IMPUTE], cwd=world.folder, text=True,
+        env={**os.environ, "NUMBA_NUM_THREADS": "0"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "NUMBA_NUM_THREADS=0 is no number of threads" in done.stderr
 
 
 def test_every_row_of_a_match_file_has_as_many_cells_as_its_first(world):

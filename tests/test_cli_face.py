@@ -13,8 +13,7 @@ import pytest
 from tests.shell import N_KNOWN, N_TOWNS, World
 from tests.views.test_report import data_of
 from vecfill.cli import main
-from vecfill.cli.commands import EXAMPLES, command
-from vecfill.cli.help import PANELS
+from vecfill.cli.commands import EXAMPLES, PANELS, command
 
 IMPUTE = ("impute", "base.vec", "towns.csv", "-o", "new.vec")
 

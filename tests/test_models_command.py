@@ -132,6 +132,20 @@ def test_kept_entities_are_in_the_model_that_is_saved_again(folder, capsys):
     assert "exists" in capsys.readouterr().err
 
 
+def test_a_model_is_replaced_by_itself_only_if_that_is_allowed(folder, capsys):
+    (folder / "own.vecfill").write_bytes((folder / "m.vecfill").read_bytes())
+    before = (folder / "own.vecfill").read_bytes()
+    words = ("add", "own.vecfill", "later.csv", "-o", "own.vec", "--save", "own.vecfill")
+    assert run(folder, *words) == 2
+    assert (
+        "own.vecfill exists already. Allow overwriting it (--overwrite)" in capsys.readouterr().err
+    )
+    assert (folder / "own.vecfill").read_bytes() == before
+    assert not (folder / "own.vec").exists()
+    assert run(folder, *words, "--overwrite") == 0
+    assert "t121" in vf.load(folder / "own.vecfill").embedding
+
+
 def changed_by_hand(path, part, value):
     """Change a part of a model, and every digest with it."""
     raw = path.read_bytes()

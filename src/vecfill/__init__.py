@@ -158,8 +158,8 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return found
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return value
     if name in _MODULES:
         return import_module(f"vecfill.{name}")
     raise AttributeError(f"module 'vecfill' has no attribute {name!r}")

@@ -94,9 +94,9 @@ def _refuse_not_finite(rows: Any, name: str, *, allow_nan: bool = False) -> None
     else:
         row, column = (int(i) for i in np.argwhere(is_bad)[0])
         value = values[row, column]
-    found = "NaN" if np.isnan(value) else "infinity"
+    fault = "NaN" if np.isnan(value) else "infinity"
     raise InputError(
-        f"{name} contains {found} at row {row}, column {column} "
+        f"{name} contains {fault} at row {row}, column {column} "
         f"({count(int(is_bad.sum()), 'such value')} in all; NaN and inf cannot be used in {name}). "
         f"Fill or drop the value before fitting."
     )
@@ -144,10 +144,11 @@ def refuse_masked(values: Any, name: str) -> None:
     """
     n_masked = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
     if n_masked:
-        said = f"{n_masked} of its values {'is' if n_masked == 1 else 'are'} masked"
+        verb = "is" if n_masked == 1 else "are"
         raise InputError(
-            f"{name} is a masked array, and {said}. A mask would be lost here: fill it first, for "
-            "example with .filled(numpy.nan) where NaN means that nothing is known."
+            f"{name} is a masked array, and {n_masked} of its values {verb} masked. A mask would "
+            "be lost here: fill it first, for example with .filled(numpy.nan) where NaN means that "
+            "nothing is known."
         )
 
 

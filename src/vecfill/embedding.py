@@ -167,12 +167,12 @@ class Embedding:
         """
         if n < 1:
             raise InputError(f"n={n}, but at least one neighbor must be asked for.")
-        asked = self[query] if isinstance(query, str) else np.asarray(query, dtype=np.float64)
-        if asked.shape != (self.n_dims,):
+        direction = self[query] if isinstance(query, str) else np.asarray(query, dtype=np.float64)
+        if direction.shape != (self.n_dims,):
             raise InputError(
-                f"The query has shape {asked.shape}; vectors here have shape ({self.n_dims},)."
+                f"The query has shape {direction.shape}; vectors here have shape ({self.n_dims},)."
             )
-        cosines = _cosines(self._vectors, asked.astype(np.float64))
+        cosines = _cosines(self._vectors, direction.astype(np.float64))
         if isinstance(query, str):
             cosines[self._row(query)] = -np.inf
             n = min(n, len(self) - 1)
@@ -212,10 +212,10 @@ class Embedding:
         )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"'{printable(word)}'" for word in self._words[:_SHOWN_ROWS])
+        first_words = ", ".join(f"'{printable(word)}'" for word in self._words[:_SHOWN_ROWS])
         more = ", ..." if len(self) > _SHOWN_ROWS else ""
         size = f"{count(len(self), 'word')}, {count(self.n_dims, 'dim')}, {self._vectors.dtype}"
-        return f"Embedding({size}: {shown}{more})" if len(self) else f"Embedding({size})"
+        return f"Embedding({size}: {first_words}{more})" if len(self) else f"Embedding({size})"
 
     def _repr_html_(self) -> str:
         rows: list[str] = []
@@ -254,25 +254,25 @@ def _read_only(vectors: ArrayLike) -> FloatArray:
 
 
 def _about_duplicates(words: Sequence[str]) -> str:
-    seen: set[str] = set()
+    words_so_far: set[str] = set()
     twice: dict[str, None] = {}
     for word in words:
-        if word in seen:
+        if word in words_so_far:
             twice[word] = None
-        seen.add(word)
-    shown = ", ".join(f"'{printable(word)}'" for word in list(twice)[:3])
-    who = count(len(twice), "word occurs", "words occur")
-    return f"{who} more than once, such as {shown}. Keep one row for each."
+        words_so_far.add(word)
+    examples = ", ".join(f"'{printable(word)}'" for word in list(twice)[:3])
+    words_twice = count(len(twice), "word occurs", "words occur")
+    return f"{words_twice} more than once, such as {examples}. Keep one row for each."
 
 
-def _cosines(vectors: FloatArray, asked: FloatArray) -> FloatArray:
+def _cosines(vectors: FloatArray, direction: FloatArray) -> FloatArray:
     cosines = np.zeros(len(vectors))
-    asked = with_safe_squares(asked[None].astype(np.float64))[0]
-    length = float(np.linalg.norm(asked))
+    direction = with_safe_squares(direction[None].astype(np.float64))[0]
+    length = float(np.linalg.norm(direction))
     # In blocks, so that float64 copies of a large embedding never exist as a whole.
     for first in range(0, len(vectors), 65536):
         block = with_safe_squares(vectors[first : first + 65536].astype(np.float64))
         lengths = np.linalg.norm(block, axis=1) * length
-        products = block @ asked
+        products = block @ direction
         np.divide(products, lengths, out=cosines[first : first + 65536], where=lengths > 0)
     return cosines

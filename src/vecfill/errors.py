@@ -64,5 +64,7 @@ def __getattr__(name: str) -> Any:
     from sklearn import exceptions  # noqa: PLC0415
 
     text = "An iteration reached its limit before its tolerance."
-    made = type(name, (exceptions.ConvergenceWarning,), {"__doc__": text, "__module__": __name__})
-    return globals().setdefault(name, made)
+    warning = type(
+        name, (exceptions.ConvergenceWarning,), {"__doc__": text, "__module__": __name__}
+    )
+    return globals().setdefault(name, warning)

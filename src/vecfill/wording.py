@@ -11,10 +11,10 @@ _CELL = "text-align:{};padding:2px 14px 2px 0;vertical-align:top"
 """Styles go with each table, since nothing else of ours is there."""
 
 
-def count(n: int, one: str, many: str | None = None) -> str:
+def count(n: int, singular: str, plural: str | None = None) -> str:
     """Return a count with what is counted, in the singular or the plural.
 
-    Words that change with the count besides the last one need `many`.
+    Words that change with the count besides the last one need `plural`.
 
     Examples
     --------
@@ -23,13 +23,13 @@ def count(n: int, one: str, many: str | None = None) -> str:
     >>> count(1, "entity has", "entities have"), count(2, "entity has", "entities have")
     ('1 entity has', '2 entities have')
     """
-    return f"{n:,} {one if n == 1 else many or _plural(one)}"
+    return f"{n:,} {singular if n == 1 else plural or _plural(singular)}"
 
 
-def _plural(one: str) -> str:
-    if one.endswith("y") and one[-2] not in "aeiou":
-        return f"{one[:-1]}ies"
-    return f"{one}es" if one.endswith(("s", "x", "ch", "sh")) else f"{one}s"
+def _plural(singular: str) -> str:
+    if singular.endswith("y") and singular[-2] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}es" if singular.endswith(("s", "x", "ch", "sh")) else f"{singular}s"
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -92,11 +92,11 @@ def html_facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 def html_bars(counts: Sequence[int], low: float, high: float, title: str) -> str:
     """Return a small histogram over an interval, as a picture that needs no script."""
-    most, wide, tall = max(*counts, 1), 320, 70
+    highest, wide, tall = max(*counts, 1), 320, 70
     step = wide / len(counts)
     bars = "".join(
-        f'<rect x="{at * step + 1:.1f}" y="{tall - n / most * tall:.1f}" '
-        f'width="{step - 2:.1f}" height="{n / most * tall:.1f}" fill="#0a6e5f"/>'
+        f'<rect x="{at * step + 1:.1f}" y="{tall - n / highest * tall:.1f}" '
+        f'width="{step - 2:.1f}" height="{n / highest * tall:.1f}" fill="#0a6e5f"/>'
         for at, n in enumerate(counts)
     )
     text = 'font-size="11" fill="currentColor"'

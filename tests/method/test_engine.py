@@ -21,7 +21,7 @@ from vecfill.method.engine import fill, n_workers, parallel_map, row_blocks
 from vecfill.method.graph import measured_neighbor_graphs
 from vecfill.method.propagation import fill_unknown, propagate, propagate_by_iteration
 from vecfill.method.search import approximate, neighbors
-from vecfill.method.search.fitted import nearest_fitted
+from vecfill.method.search.among import nearest_fitted
 from vecfill.method.solve import system
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 

@@ -14,7 +14,7 @@ from vecfill.method.graph import (
     spanning_neighbor_graph,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.search.duplicates import distinct_rows
+from vecfill.method.search.distances import distinct_rows
 from vecfill.method.search.neighbors import exact_neighbors
 from vecfill.method.search.tree import minimum_spanning_tree, tree_of_distances
 
@@ -146,7 +146,5 @@ def test_negative_zero_equals_zero():
 
 
 def test_rows_with_one_hash_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr(
-        "vecfill.method.search.duplicates._hashes", lambda rows: np.zeros(len(rows))
-    )
+    monkeypatch.setattr("vecfill.method.search.distances._hashes", lambda rows: np.zeros(len(rows)))
     assert distinct_rows(np.array([[1.0], [2.0], [1.0]])).group.tolist() == [0, 1, 0]

@@ -10,8 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from vecfill.inputs.graphs import edges as graphs
 from vecfill.inputs.graphs.edges import domain_of_edges
 from vecfill.inputs.table.frames import frame_of
-from vecfill.method.graph import measured_neighbor_graphs
-from vecfill.method.search.linked import linked_tree
+from vecfill.method.graph import linked_tree, measured_neighbor_graphs
 from vecfill.method.search.neighbors import exact_neighbors
 from vecfill.method.search.tree import minimum_spanning_tree
 from vecfill.model.space import Space

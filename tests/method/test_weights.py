@@ -155,3 +155,13 @@ def test_any_number_of_threads_gives_the_same_bits():
     graph = spanning_neighbor_graph(rows, min_degree=8)
     one, three = (convex_weights(rows, graph, n_jobs=n_jobs).data for n_jobs in (1, 3))
     np.testing.assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize("form", ["simplex", "nnls"])
+def test_sparse_rows_that_come_later_are_weighed_as_dense_ones_are(form):
+    rng = np.random.default_rng(0)
+    fitted, new = (np.where(rng.random((n, 6)) < 0.5, rng.normal(size=(n, 6)), 0) for n in (9, 4))
+    graph = csr_array(np.tile(np.arange(9) < 5, (4, 1)))
+    dense = convex_weights(new, graph, fitted=fitted, form=form)
+    sparse = convex_weights(csr_array(new), graph, fitted=csr_array(fitted), form=form)
+    np.testing.assert_allclose(sparse.toarray(), dense.toarray(), atol=1e-12)

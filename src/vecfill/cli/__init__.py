@@ -16,11 +16,10 @@ Words become calls in:
 - `commands`: All commands, in the order of the help; each loads what it needs when it is called.
 - `imputing`: The command that imputes: an embedding and a table, one table, or datasets beyond
   memory.
-- `datasets`: `vecfill impute --work`, a job on datasets in pieces, and `vecfill status`.
 - `models`: The commands for models in files: add entities to one, and say what is in one.
-- `tokens`: `vecfill tokens`, and `vecfill verify` on two folders of models.
-- `verifying`: The command that proves that known rows are unchanged.
-- `converting`: `vecfill convert`.
+- `tokens`: `vecfill tokens`: terms that become tokens of a language model.
+- `files`: Commands on files that are there: prove that known rows are unchanged, write another
+  format.
 - `options`: Shell options made from the request objects, and the few that commands have besides.
 - `wording`: Messages of the library -> messages of the shell: `member=` is `--member` there.
 
@@ -28,7 +27,6 @@ and results become words in:
 
 - `console`: What is printed: data on stdout, messages and progress on stderr.
 - `summary`: What a user sees after an imputation: what was done, how good it is, what to do next.
-- `help`: Help that is grouped by what options are about, with examples, as wide as the terminal.
 """
 
 from __future__ import annotations
@@ -171,8 +169,8 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, VecfillError):
         _say(f"error: {console.told(str(error))}")
         return BAD_INPUT
-    if isinstance(error, MemoryError):
-        _say("error: not enough memory. Use a larger machine, or fewer entities at a time.")
+    if (fault := _fault_of_machine(error)) is not None:
+        _say(f"error: {fault}")
         return BAD_INPUT
     if isinstance(error, OSError):
         # Files are looked after by `io`; what is left is standard output or a full disk.
@@ -186,6 +184,27 @@ def _status_of(error: Exception) -> int:
         "command and the version (vecfill --version)."
     )
     return BUG
+
+
+# What libraries say if memory is short while they are loaded, or start their threads.
+_SIGNS_OF_SHORTAGE = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    "unable to allocate",
+)
+
+
+def _fault_of_machine(error: Exception) -> str | None:
+    """Return what is wrong with the machine or its settings, if that is why something failed."""
+    message = str(error).lower()
+    if isinstance(error, MemoryError) or any(sign in message for sign in _SIGNS_OF_SHORTAGE):
+        return "not enough memory. Use a larger machine, or fewer entities at a time."
+    # Numba reads it when it is first loaded, deep inside a command.
+    n_threads = os.environ.get("NUMBA_NUM_THREADS")
+    if isinstance(error, ValueError) and "number of threads specified" in message:
+        return f"NUMBA_NUM_THREADS={n_threads} is no number of threads. Unset it, or set it to 1."
+    return None
 
 
 def _say(message: str) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from vecfill.cli import console, options
-from vecfill.cli.converting import convert
-from vecfill.cli.datasets import status
-from vecfill.cli.help import WIDEST, GroupedCommand
-from vecfill.cli.imputing import impute
+from vecfill.cli.files import convert, verify
+from vecfill.cli.imputing import impute, status
 from vecfill.cli.models import add, inspect
 from vecfill.cli.tokens import tokens
-from vecfill.cli.verifying import verify
 from vecfill.requests import Ask, Method, Reading
+
+PANELS = ("Input", "Names", "Method", "Trust", "Output", "Beyond memory", "Options")
+"""Headings of groups of options, in their order; what belongs to none is under the last."""
 
 app = typer.Typer(
     name="vecfill",
@@ -24,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDEST},
 )
 
 EXAMPLES = {
@@ -52,6 +54,52 @@ EXAMPLES = {
     "demo": "vecfill demo my-folder",
 }
 """What the help of each command ends with."""
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help lists options under headings and ends with examples."""
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage, required arguments without braces."""
+        pieces = self.collect_usage_pieces(ctx)
+        pieces = [re.sub(r"^\{(.*)\}$", r"\1", piece) for piece in pieces]
+        formatter.write_usage(ctx.command_path, " ".join(pieces))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a shell; a misspelt option is answered as a misspelt command is."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            near = getattr(error, "possibilities", None)
+            if not near:
+                raise
+            name = getattr(error, "option_name", "")
+            return ctx.fail(f"No such option {name!r}. Did you mean {near[0]!r}?")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then each group of options."""
+        arguments, groups = [], {panel: [] for panel in PANELS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                panel = getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+                groups[panel].append(record)
+        for title, records in (("Arguments", arguments), *groups.items()):
+            if records:
+                with formatter.section(console.heading(title)):
+                    formatter.write_dl(records, col_max=26)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the examples as they are: a shell's lines are not wrapped."""
+        if not self.epilog:
+            return
+        with formatter.section(console.heading("Examples")):
+            for line in self.epilog.strip().splitlines():
+                formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
 
 
 def registered(name: str) -> Any:
@@ -98,20 +146,18 @@ def evaluate(
     *,
     folds: Annotated[
         int,
-        typer.Option(
+        options.flag(
             "--folds",
-            rich_help_panel="Trust",
+            "Trust",
+            "Number of folds in which known rows are hidden.",
             min=2,
             metavar="N",
-            help="Number of folds in which known rows are hidden.",
         ),
     ] = 5,
     hide: Annotated[
         Literal["random", "rarest"],
-        typer.Option(
-            "--hide",
-            rich_help_panel="Trust",
-            help="Hide known rows at random, or hide blocks of the rarest ones.",
+        options.flag(
+            "--hide", "Trust", "Hide known rows at random, or hide blocks of the rarest ones."
         ),
     ] = "random",
     ask: Ask,
@@ -143,19 +189,11 @@ def evaluate(
 def explain(
     embedding: options.EmbeddingFile,
     table: options.TableFile,
-    word: Annotated[
-        str, typer.Argument(metavar="WORD", help="Entity of TABLE that EMBEDDING lacks.")
-    ],
+    word: Annotated[str, options.argument("WORD", "Entity of TABLE that EMBEDDING lacks.")],
     *,
     n: Annotated[
         int,
-        typer.Option(
-            "-n",
-            rich_help_panel="Output",
-            min=1,
-            metavar="N",
-            help="How many known entities to show.",
-        ),
+        options.flag("-n", "Output", "How many known entities to show.", min=1, metavar="N"),
     ] = 10,
     ask: Ask,
     jobs: options.JobsOption = None,
@@ -194,12 +232,7 @@ def match_command(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            rich_help_panel="Output",
-            help="Write a CSV file instead of printing a table.",
-        ),
+        options.flag("-o --output", "Output", "Write a CSV file instead of printing a table."),
     ] = None,
     ask: Ask,
     overwrite: options.OverwriteOption = False,
@@ -233,7 +266,7 @@ registered("convert")(convert)
 @registered("demo")
 def demo(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder to write to; created if needed.")
+        Path, options.argument("DIR", "Folder to write to; created if needed.")
     ] = Path("vecfill-demo"),
     overwrite: options.OverwriteOption = False,
 ) -> None:

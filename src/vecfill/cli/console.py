@@ -6,19 +6,16 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vecfill import wording
 from vecfill.wording import count
 
-if TYPE_CHECKING:
-    from vecfill.io import Verification
-
-_MOST_WORDS = 10
-"""Added or replaced words that `verify` lists."""
+WIDEST = 110
+"""Longer lines are hard to read, however wide the terminal is."""
 
 command = ""
 """The command that runs; its messages name its own options."""
@@ -34,12 +31,38 @@ def plain(text: str) -> str:
     """
     from vecfill.embedding import printable
 
-    shown = printable(text) if not text.isascii() else text
-    if shown.replace("\n", "").isprintable():
-        return shown
+    text = printable(text) if not text.isascii() else text
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(
-        char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in shown
+        char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text
     )
+
+
+def heading(text: str, stream: Any = None) -> str:
+    """Return a heading, bold if it goes to a terminal that shows styles and nobody wants none."""
+    is_plain = os.environ.get("NO_COLOR") or not has_styles(stream or sys.stdout)
+    return text if is_plain else f"\x1b[1m{text}\x1b[0m"
+
+
+def has_styles(stream: Any) -> bool:
+    """Tell whether a stream is a terminal that understands more than plain lines."""
+    return is_terminal(stream) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+
+
+def is_terminal(stream: Any) -> bool:
+    """Tell whether a stream is a terminal; it may be none at all, or closed by the caller."""
+    return bool(getattr(stream, "isatty", bool)())
+
+
+def width_of(stream: Any) -> int | None:
+    """Return the width of lines on a terminal; ``None`` for a file, whose lines are not wrapped."""
+    if not is_terminal(stream):
+        return None
+    size = (80, 24)
+    with suppress(OSError, ValueError):
+        size = os.get_terminal_size(stream.fileno())
+    return max(20, min(WIDEST, shutil.get_terminal_size(size).columns))
 
 
 class ReaderGoneError(Exception):
@@ -67,27 +90,24 @@ def wrapped(text: str, stream: Any) -> str:
     >>> wrapped("note: one line", None)
     'note: one line'
     """
-    from vecfill.cli.help import WIDEST
-
-    if not bool(getattr(stream, "isatty", bool)()):
+    width = width_of(stream)
+    if width is None:
         return text
-    seen = (80, 24)
-    with suppress(OSError, ValueError):
-        seen = os.get_terminal_size(stream.fileno())
-    columns = shutil.get_terminal_size(seen).columns
-    width, style = max(20, min(WIDEST, columns)), {"subsequent_indent": "  "}
-    lines = text.split("\n")
-    broken = [wording.wrapped(line, width, break_long_words=False, **style) for line in lines]
-    return "\n".join("\n".join(lines_of_one) for lines_of_one in broken)
+    style = {"subsequent_indent": "  ", "break_long_words": False}
+    return "\n".join(
+        piece
+        for line in text.split("\n")
+        for piece in wording.wrapped(line, width, **style) or [""]
+    )
 
 
-def notes(said: Iterable[str], most: int | None = None) -> None:
+def notes(sentences: Iterable[str], limit: int | None = None) -> None:
     """Print sentences on what deserves a look: all of them, or some and where the others are."""
-    messages = [told(message) for message in said]
-    for message in messages[:most]:
+    messages = [told(sentence) for sentence in sentences]
+    for message in messages[:limit]:
         note(f"note: {message}")
-    if most is not None and len(messages) > most:
-        more = count(len(messages) - most, "more note is", "more notes are")
+    if limit is not None and len(messages) > limit:
+        more = count(len(messages) - limit, "more note is", "more notes are")
         note(f"note: {more} in the manifest, --json and --report.")
 
 
@@ -115,9 +135,9 @@ def out_csv(content: bytes) -> None:
     out(plain(text) if sys.stdout.isatty() else text)
 
 
-def show(result: Any, said: tuple[str, ...], *, json: bool) -> None:
+def show(result: Any, sentences: tuple[str, ...], *, json: bool) -> None:
     """Print notes, and a result as text or as JSON."""
-    notes(said)
+    notes(sentences)
     if json:
         out_json(result.to_dict())
     else:
@@ -174,7 +194,7 @@ class Progress:
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+        if has_styles(sys.stderr):
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -194,38 +214,15 @@ class Progress:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, n_done: int, n_total: int) -> None:
         """Show how far it is."""
         if self._bars is None:
             return
-        if what not in self._tasks:
+        if stage not in self._tasks:
             for task in self._tasks.values():
                 self._bars.remove_task(task)
-            self._tasks = {what: self._bars.add_task(what, total=None, amount="")}
-        amount = f"{done:,}" if done and not total else ""
-        self._bars.update(self._tasks[what], completed=done, total=total or None, amount=amount)
-
-
-def verified(verification: Verification) -> str:
-    """Return what a comparison of two files has shown, as lines of text."""
-    n_replaced = len(verification.replaced)
-    what = f"{count(verification.n_known - n_replaced, 'row')} unchanged, "
-    what += f"{n_replaced:,} replaced, " if n_replaced else ""
-    lines = [f"{what}{verification.n_added:,} added"]
-    lines += _some("~", [change.word for change in verification.replaced])
-    lines += _some("+", verification.added)
-    return "\n".join(plain(line) for line in lines)
-
-
-def _some(mark: str, words: Sequence[str]) -> list[str]:
-    """Return a line for each of the first words, so that what was said before stays in sight."""
-    more = len(words) - _MOST_WORDS
-    lines = [f"{mark} {word}" for word in words[:_MOST_WORDS]]
-    return [*lines, f"{mark} {more:,} more; --json lists all"] if more > 0 else lines
-
-
-def quartiles(values: Any) -> list[float]:
-    """Return the lower quartile, the median and the upper quartile."""
-    import numpy as np
-
-    return [float(quartile) for quartile in np.quantile(values, [0.25, 0.5, 0.75])]
+            self._tasks = {stage: self._bars.add_task(stage, total=None, amount="")}
+        amount = f"{n_done:,}" if n_done and not n_total else ""
+        self._bars.update(
+            self._tasks[stage], completed=n_done, total=n_total or None, amount=amount
+        )

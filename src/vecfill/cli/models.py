@@ -5,64 +5,47 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from vecfill.cli import console, options
 from vecfill.wording import count
 
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file, saved by vecfill impute.")
-]
-
-
+ModelFile = Annotated[Path, options.argument("MODEL", "Model file, saved by vecfill impute.")]
 NewTable = Annotated[
     Path,
-    typer.Argument(
-        metavar="NEW_TABLE", help="Table of the new entities, with the same columns as before."
-    ),
+    options.argument("NEW_TABLE", "Table of the new entities, with the same columns as before."),
 ]
 VectorsFile = Annotated[
     Path,
-    typer.Option(
-        "-o",
-        "--output",
-        rich_help_panel="Output",
-        help="File of vectors to write; - is standard output.",
-    ),
+    options.flag("-o --output", "Output", "File of vectors to write; - is standard output."),
 ]
 AppendTo = Annotated[
     Path | None,
-    typer.Option(
+    options.flag(
         "--append-to",
-        rich_help_panel="Output",
+        "Output",
+        "Write ENRICHED, byte for byte, followed by the new rows.",
         metavar="ENRICHED",
-        help="Write ENRICHED, byte for byte, followed by the new rows.",
     ),
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option(
-        "--key",
-        rich_help_panel="Input",
-        metavar="COLUMN",
-        help="Column that names the entities.",
-    ),
+    options.flag("--key", "Input", "Column that names the entities.", metavar="COLUMN"),
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
+    options.flag(
         "--save",
-        rich_help_panel="Output",
+        "Output",
+        "Keep the new entities in the model and write the model to this file.",
         metavar="FILE",
-        help="Keep the new entities in the model and write the model to this file.",
     ),
 ]
 ConfidenceOption = Annotated[
     str | None,
-    typer.Option(
+    options.flag(
         "--confidence-column",
+        None,
+        "With --append-to and a table: column for the confidence of new vectors.",
         metavar="NAME",
-        help="With --append-to and a table: column for the confidence of new vectors.",
     ),
 ]
 
@@ -91,7 +74,7 @@ def add(
 
     is_stdout = console.is_stdout(output, json=json)
     with console.target(output) as target, console.Progress() as progress:
-        done = add_to_file(
+        appended = add_to_file(
             model,
             table,
             target,
@@ -103,13 +86,13 @@ def add(
             n_jobs=jobs,
             progress=progress,
         )
-    console.notes(done.added.notes)
+    console.notes(appended.added.notes)
     if json:
-        console.show(done.added, (), json=True)
+        console.show(appended.added, (), json=True)
     else:
         say = console.note if is_stdout else console.out
-        say(console.plain(repr(done.added)))
-        say(f"{count(done.n_rows, 'row')} written to {output}")
+        say(console.plain(repr(appended.added)))
+        say(f"{count(appended.n_rows, 'row')} written to {output}")
 
 
 def inspect(model: ModelFile, json: options.JsonOption = False) -> None:

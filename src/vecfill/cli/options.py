@@ -13,7 +13,7 @@ import typer
 
 from vecfill.cli.wording import flag_of, in_shell_words
 from vecfill.io.codecs import FORMAT_NAMES
-from vecfill.requests import Ask, Described, Output, Request, described
+from vecfill.requests import Ask, Described, Method, Output, Request, described
 
 Command = Callable[..., None]
 
@@ -24,79 +24,54 @@ else:
 
 FORMATS = ", ".join(FORMAT_NAMES)
 
+
+def flag(names: str, panel: str | None, about: str, **details: Any) -> Any:
+    """Return an option of a shell: its names, the heading of its group, and what it means."""
+    return typer.Option(*names.split(), rich_help_panel=panel, help=about, **details)
+
+
+def argument(metavar: str, about: str) -> Any:
+    """Return an argument of a shell by its place in the help and what it means."""
+    return typer.Argument(metavar=metavar, help=about)
+
+
+_TABLE = "Table with one row per entity: CSV, TSV, Parquet, or word vectors."
+
 EmbeddingFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="EMBEDDING",
-        help="File of word vectors, of any size: word2vec, GloVe, fastText, ...",
-    ),
+    argument("EMBEDDING", "File of word vectors, of any size: word2vec, GloVe, fastText, ..."),
 ]
-TableFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE",
-        help="Table with one row per entity: CSV, TSV, Parquet, or word vectors.",
-    ),
-]
+TableFile = Annotated[Path, argument("TABLE", _TABLE)]
 TableOrNone = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="TABLE",
-        help="Table with one row per entity: CSV, TSV, Parquet, or word vectors. With --vector, "
-        "the table has the vectors too and is the only file.",
+    argument(
+        "TABLE", f"{_TABLE} With --vector, the table has the vectors too and is the only file."
     ),
 ]
 FormatOption = Annotated[
     FormatName | None,
-    typer.Option(
-        "--format",
-        rich_help_panel="Input",
-        metavar="FORMAT",
-        help="Format of the files. By default it is detected.",
-    ),
+    flag("--format", "Input", "Format of the files. By default it is detected.", metavar="FORMAT"),
 ]
 MemberOption = Annotated[
     str | None,
-    typer.Option(
-        "--member",
-        rich_help_panel="Input",
-        metavar="NAME",
-        help="Which file to read, if a zip archive has several.",
-    ),
+    flag("--member", "Input", "Which file to read, if a zip archive has several.", metavar="NAME"),
 ]
 SeedOption = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        rich_help_panel="Method",
-        min=0,
-        metavar="N",
-        help="Random seed. The same seed gives the same result.",
-    ),
+    int, flag("--seed", "Method", described(Method, "seed").meaning, min=0, metavar="N")
 ]
 OverwriteOption = Annotated[
-    bool,
-    typer.Option("--overwrite", rich_help_panel="Output", help=described(Output, "overwrite").what),
+    bool, flag("--overwrite", "Output", described(Output, "overwrite").meaning)
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(
-        "--jobs",
-        min=1,
-        metavar="N",
-        help="Number of threads. By default all cores; the result is the same.",
+    flag(
+        "--jobs", None, "Number of threads. By default all cores; the result is the same.",
+        min=1, metavar="N",
     ),
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", rich_help_panel="Output", help="Print JSON instead of text.")
-]
+]  # fmt: skip
+JsonOption = Annotated[bool, flag("--json", "Output", "Print JSON instead of text.")]
 VerboseOption = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        rich_help_panel="Output",
-        help="Print the exact values of the chosen setting too.",
-    ),
+    bool, flag("--verbose", "Output", "Print the exact values of the chosen setting too.")
 ]
 
 
@@ -114,7 +89,7 @@ def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
     >>> show(table="towns.csv", key="name")
     towns.csv name loose
     """
-    seen = [option for kind in kinds for option in _parameters(kind, without)]
+    parameters_of_ask = [parameter for kind in kinds for parameter in _parameters(kind, without)]
 
     def with_options(command: Command) -> Command:
         parameters = inspect.signature(command, eval_str=True).parameters
@@ -122,19 +97,20 @@ def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
         @wraps(command)
         def called(**values: Any) -> None:
             _refuse_to_replace_lists(values)
-            asked = {option.name: values.pop(option.name, None) for option in seen}
-            meant = {
-                name: _meant(name, value) for name, value in asked.items() if value is not None
+            requested = {
+                parameter.name: value
+                for parameter in parameters_of_ask
+                if (value := values.pop(parameter.name, None)) is not None
             }
-            command(**values, ask=Ask.of(**meant))
+            command(**values, ask=Ask.of(**_in_words_of_python(requested)))
 
-        shown = [
-            option
-            for name, parameter in parameters.items()
-            for option in (seen if name == "ask" else [parameter])
+        signature = [
+            parameter
+            for name, own_parameter in parameters.items()
+            for parameter in (parameters_of_ask if name == "ask" else [own_parameter])
         ]
         cast(Any, called).__signature__ = inspect.Signature(
-            [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in shown]
+            [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature]
         )
         return called
 
@@ -143,24 +119,20 @@ def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
 
 def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.Parameter]:
     """Return a typer parameter for each option of a request that the shell has."""
-    shown = [
-        field
-        for field in fields(kind)
-        if field.metadata["option"].in_shell and field.name not in without
-    ]
     return [
-        _parameter(field.name, field.default, field.metadata["option"], kind.panel)
-        for field in shown
+        _parameter(field.name, field.default, option, kind.panel)
+        for field in fields(kind)
+        if (option := field.metadata["option"]).in_shell and field.name not in without
     ]
 
 
 def _parameter(name: str, default: Any, option: Described, panel: str) -> inspect.Parameter:
-    flag = flag_of(name)
+    names = flag_of(name)
     if default is True:
-        flag = f"{flag}/--no-{name}"
-    details: dict[str, Any] = {"rich_help_panel": option.panel or panel}
+        names = f"{names}/--no-{name}"
+    details: dict[str, Any] = {}
     if option.type in (int, float):
-        details |= {"min": option.low, "max": option.high}
+        details = {"min": option.low, "max": option.high}
     if option.metavar is not None:
         details["metavar"] = option.metavar
     value: Any = option.type
@@ -172,23 +144,23 @@ def _parameter(name: str, default: Any, option: Described, panel: str) -> inspec
         value, default = list[value], None
     if default is None:
         value = value | None
-    about = in_shell_words(option.what.partition(" In Python")[0])
-    annotation = Annotated[value, typer.Option(flag, help=about, **details)]
+    about = in_shell_words(option.meaning.partition(" In Python")[0])
+    annotation = Annotated[value, flag(names, option.panel or panel, about, **details)]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _meant(name: str, value: Any) -> Any:
+def _in_words_of_python(values: dict[str, Any]) -> dict[str, Any]:
     """Return what a shell's words mean: names in files, `tab` for a tab."""
-    if name == "exclude":
-        return _excluded(value)
-    if name == "separator":
-        return _one_character(value)
-    return value
+    if "exclude" in values:
+        values["exclude"] = _excluded(values["exclude"])
+    if "separator" in values:
+        values["separator"] = _one_character(values["separator"])
+    return values
 
 
 def _excluded(values: list[str]) -> list[str]:
-    """Return names as given, and names in files, one a line."""
+    """Return names as they were typed, and names in files, one a line."""
     from vecfill.io.names import read_names
 
     names: list[str] = []

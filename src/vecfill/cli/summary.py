@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vecfill.cli import console
-from vecfill.cli.help import WIDEST, heading
 from vecfill.cli.wording import flag_of
 from vecfill.wording import count, percent, wrapped
 
@@ -25,7 +23,6 @@ Line = tuple[str, str]
 _LABEL = 12
 _LONGEST_STEP = 200
 _N_EXAMPLES = 3
-_N_NEIGHBORS = 3
 
 
 def as_text(lines: Iterable[Line], stream: Any = None) -> str:
@@ -38,27 +35,29 @@ def as_text(lines: Iterable[Line], stream: Any = None) -> str:
                 by the mean
     """
     stream = stream or sys.stdout
-    is_terminal = bool(getattr(stream, "isatty", bool)())
-    width = min(WIDEST, shutil.get_terminal_size().columns) if is_terminal else 10**9
-    shown = []
+    width, lines_of_text = console.width_of(stream) or 10**9, []
     for label, text in lines:
         room = max(20, width - _LABEL)
         first, *more = wrapped(console.plain(text), room, break_long_words=False) or [""]
-        shown.append(f"{heading(label, stream)}{'':{_LABEL - len(label)}}{first}".rstrip())
-        shown += [f"{'':{_LABEL}}{line}" for line in more]
-    return "\n".join(shown)
+        title = console.heading(label, stream) if label else ""
+        lines_of_text.append(f"{title}{'':{_LABEL - len(label)}}{first}".rstrip())
+        lines_of_text += [f"{'':{_LABEL}}{line}" for line in more]
+    return "\n".join(lines_of_text)
 
 
-def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]:
+def imputed(enrichment: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]:
     """Return what was imputed and how good it is."""
-    counts, result = done.counts, done.result
+    counts, result = enrichment.counts, enrichment.result
     matched = ", ".join(
-        f"{n:,} {how}" for how, n in done.matches.counts.items() if how not in ("none", "excluded")
+        f"{n:,} {how}"
+        for how, n in enrichment.matches.counts.items()
+        if how not in ("none", "excluded")
     )
     known = f"{counts['known']:,} known" + ("" if is_table else f" (matched: {matched})")
     lines = [("Entities", f"{counts['entities']:,}: {known}, {counts['unknown']:,} unknown")]
     if result is None:
         return lines
+    lines = [*collapse(result), *lines]
     lines.append(("Imputed", f"{counts['imputed']:,} by {result.predictor.in_words()}"))
     if is_verbose:
         lines.append(("", f"exactly: {result.predictor}"))
@@ -66,10 +65,10 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
         lines.append(("Sources", _sources(result)))
     if result.abstained:
         lines.append(("Left out", f"{counts['abstained']:,} for low confidence"))
-    lines += _trust(result)
-    if done.evaluation is not None:
-        lines.append(("Compared", done.evaluation.verdict))
-    lines += [("Examples" if not at else "", text) for at, text in enumerate(examples(result))]
+    lines += trust(result)
+    if enrichment.evaluation is not None:
+        lines.append(("Compared", enrichment.evaluation.verdict))
+    lines += sanity(result)
     if result.suspicious:
         names = ", ".join(_short(suspicion.entity) for suspicion in result.suspicious[:3])
         suspects = count(len(result.suspicious), "known entity")
@@ -77,7 +76,8 @@ def imputed(done: Enrichment, *, is_table: bool, is_verbose: bool) -> list[Line]
     return lines
 
 
-def _trust(result: Result) -> list[Line]:
+def trust(result: Result) -> list[Line]:
+    """Return what hidden entities prove, and the confidence in the new vectors."""
     lines = []
     if result.heldout is not None:
         means = result.heldout.means()
@@ -87,13 +87,21 @@ def _trust(result: Result) -> list[Line]:
              f"{means['centred_cosine']:.2f}, {percent(means['hits_at_10'])} of them among the "
              "ten nearest")
         )  # fmt: skip
-    if result.confidence is not None and len(result.embedding):
-        confidence = result.confidence
-        low, middle, high = console.quartiles(confidence.values)
-        bounds = f"{percent(confidence.level)} lower bounds"
-        held = f"{bounds} held for {percent(confidence.coverage)} of hidden entities"
-        lines.append(("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f}); {held}"))
+    confidence = result.confidence
+    if confidence is not None and confidence.values.size:
+        low, middle, high = _quartiles(confidence.values)
+        lines.append(
+            ("Confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f}); "
+             f"{percent(confidence.level)} lower bounds held for {percent(confidence.coverage)} of "
+             "hidden entities")
+        )  # fmt: skip
     return lines
+
+
+def _quartiles(values: Any) -> list[float]:
+    import numpy as np
+
+    return np.quantile(values, [0.25, 0.5, 0.75]).tolist()
 
 
 def _sources(result: Result) -> str:
@@ -102,35 +110,31 @@ def _sources(result: Result) -> str:
     return "weights " + ", ".join(weights) + (f"; dropped {', '.join(dropped)}" if dropped else "")
 
 
-def written(done: Enrichment, place: str, *, is_table: bool) -> Line:
+def written(enrichment: Enrichment, place: str, *, is_table: bool) -> Line:
     """Return what was written where."""
-    counts = done.counts
+    counts = enrichment.counts
     rows, added = ("vectors", "filled") if is_table else ("words", "added")
     n_replaced = counts["replaced"]
-    what = f"{counts['words_before'] - n_replaced:,} {rows} unchanged, "
-    what += f"{n_replaced:,} replaced, " if n_replaced else ""
-    return ("Written", f"{place}: {what}{counts['added']:,} {added}")
+    unchanged = f"{counts['words_before'] - n_replaced:,} {rows} unchanged"
+    replaced = f", {n_replaced:,} replaced" if n_replaced else ""
+    return ("Written", f"{place}: {unchanged}{replaced}, {counts['added']:,} {added}")
 
 
 def next_steps(
-    done: Enrichment,
-    base: Path | None,
-    table: Path,
-    output: Path,
-    ask: Ask,
+    enrichment: Enrichment, base: Path | None, table: Path, output: Path, ask: Ask
 ) -> list[Line]:
     """Return commands that a user is likely to want now, with the options of this one."""
     steps: list[str] = []
-    result, report = done.result, ask.output.report
+    result, report = enrichment.result, ask.output.report
     if report is not None and result is not None:
         steps.append(f"open {report} in a browser")
-    if base is not None and result is not None and done.added:
-        word = next(iter(done.added))
+    if base is not None and result is not None and enrichment.added:
+        word = next(iter(enrichment.added))
         explain = _shell(
             "vecfill", "explain", base, table, word, *_flags((ask.reading, ask.method))
         )
         steps += [explain] if len(explain) <= _LONGEST_STEP else []
-    if base is not None and not done.counts["replaced"]:
+    if base is not None and not enrichment.counts["replaced"]:
         steps.append(_shell("vecfill", "verify", base, output))
     if result is not None and report is None:
         steps.append("add --report page.html --evaluate for a page about the result")
@@ -152,14 +156,22 @@ def _shell(*words: object) -> str:
     return shlex.join(str(word) for word in words)
 
 
-def examples(result: Result) -> Sequence[str]:
-    """Return a few imputed words with their nearest known ones, for a look at sanity."""
-    lines: list[str] = []
-    for entity in result.embedding.words[:_N_EXAMPLES]:
-        near = result.known.most_similar(result.embedding[entity], n=_N_NEIGHBORS)
-        shown = ", ".join(f"{_short(name)} {cosine:.2f}" for name, cosine in near)
-        lines.append(f"{_short(entity)} is near {shown}")
-    return lines
+def collapse(result: Result) -> list[Line]:
+    """Return what comes first if the new vectors cannot be told apart as they should."""
+    warning = None if result.sanity is None else result.sanity.warning
+    # The note on stderr has the figures, and so have the lines on spread and nearest words.
+    return [] if warning is None else [("Warning", f"{warning.partition('. ')[0]}.")]
+
+
+def sanity(result: Result) -> list[Line]:
+    """Return how alike the new vectors are, what they share, and what some of them are near."""
+    if result.sanity is None:
+        return []
+    lines = [
+        (label.capitalize(), text) for label, text in result.sanity.lines() if label != "examples"
+    ]
+    examples = map(str, result.sanity.examples[:_N_EXAMPLES])
+    return lines + [("" if number else "Examples", text) for number, text in enumerate(examples)]
 
 
 def _short(name: str) -> str:

@@ -66,15 +66,14 @@ def in_shell_words(message: str, command: str = "impute") -> str:
     hidden = "|".join(_python_only())
     # A sentence ends at a full stop with a space or nothing after it; names of files have neither.
     sentences = re.split(r"(?<=\.)\s(?=[A-Z])", message)
-    kept = [each for each in sentences if not re.search(rf"\b({hidden})=", each)]
-    text = " ".join(kept or sentences[:1]) if len(kept) < len(sentences) else message
+    useful = [sentence for sentence in sentences if not re.search(rf"\b({hidden})=", sentence)]
+    text = " ".join(useful or sentences[:1]) if len(useful) < len(sentences) else message
     flags = flags_of(command)
 
-    def spelled(found: re.Match[str]) -> str:
-        flag, value = flags[found[1]], found[2] or ""
+    def spelled(option: re.Match[str]) -> str:
+        flag, value = flags[option[1]], option[2] or ""
         if value.startswith("("):
-            each = re.findall(r"'[^']*'", value)
-            return " ".join(f"{flag} {word}" for word in each)
+            return " ".join(f"{flag} {word}" for word in re.findall(r"'[^']*'", value))
         return flag if value in ("", "True") else f"{flag} {value}"
 
     return re.sub(

@@ -26,13 +26,18 @@ from vecfill.distributed.pieces import read_array, read_values, write_array
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.method.engine import row_blocks
 from vecfill.method.search.among import merged_lists, nearest_among, no_lists, sorted_lists
-from vecfill.method.search.cell_neighbors import N_FIRST, N_NEXT, empty_lists, share_of_pairs
-from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cell_search import (
+    N_FIRST,
+    N_NEXT,
+    empty_lists,
+    search_cells,
+    share_of_pairs,
+)
 from vecfill.method.search.cells import Cells, evenly_spaced
 from vecfill.method.search.distances import Lifted
-from vecfill.method.search.forest import edges_of_lists, spanning_forest, tree_of_forest
 from vecfill.method.search.neighbors import RECALL_SAMPLE, certified_reach
 from vecfill.method.search.scans import rank_exactly
+from vecfill.method.search.tree import edges_of_lists, spanning_forest, tree_of_forest
 from vecfill.method.search.tree_search import CellSearch, Found
 
 SLACK = 8

@@ -15,7 +15,7 @@ from vecfill.inputs.files import PathOrName, Progress, quiet, word_in_file
 from vecfill.inputs.table.filling import vector_cells
 from vecfill.inputs.table.frames import frame_of, keyed
 from vecfill.io import append_rows, write_embedding
-from vecfill.io.atomic import atomic_output, together
+from vecfill.io.atomic import atomic_output, checked_target, together
 from vecfill.io.table_files import check_suffix, rewritten_columns, table_format
 from vecfill.io.tables import TableFile, read_table
 from vecfill.io.targets import check_targets
@@ -64,7 +64,8 @@ def add(
     key
         Column that names the new entities. By default the first column.
     save
-        Where to write the model with the new entities in it; it may be the same file.
+        Where to write the model with the new entities in it; with `overwrite`, it may be the same
+        file.
     confidence
         Column for the confidence of new vectors, if `append_to` is a table.
     overwrite
@@ -72,8 +73,11 @@ def add(
     n_jobs, progress
         As in `vecfill.enrich`.
     """
-    # A model may be written over itself: it is replaced whole.
-    targets = [output, None if save == model else save]
+    # A model may be written over itself, because it is replaced whole; but only if that is allowed.
+    replaces_model = save is not None and save == model
+    if replaces_model:
+        checked_target(model, overwrite=overwrite)
+    targets = [output, None if replaces_model else save]
     check_targets(targets, [model, table, append_to], overwrite=overwrite)
     with together():
         (progress or quiet)("Adding entities", 0, 0)
@@ -97,7 +101,7 @@ def add(
             form = living.about.get("format")
             write_embedding(new, output, format=form, overwrite=overwrite)
         if save is not None:
-            living.save(save, overwrite=overwrite or save == model)
+            living.save(save, overwrite=overwrite)
     return Appended(added, len(new))
 
 

@@ -31,7 +31,7 @@ def match(
     embedding, table
         As in `vecfill.enrich`.
     output
-        Where to write a CSV file with a row for each entity.
+        Where to write a CSV file with a row for each entity; nothing is written if none is matched.
     overwrite
         Whether that file may be replaced.
     progress
@@ -47,12 +47,16 @@ def match(
     {'Red': 'red'}
     """
     reading = ask.reading
+    if reading.min_count is None:
+        reading.refuse_unused((), ("counts",), "names are matched without them, unless min_count=")
     if output is not None:
         more = [path for path, _ in source_files(reading).values()]
         inputs = (embedding, table, reading.aliases, reading.counts, *more)
         check_targets([output], inputs, overwrite=overwrite)
     matches = read_inputs(embedding, table, reading, names_only=True, progress=progress).matches
     if output is not None:
+        # A refusal leaves no file.
+        matches.require_matches()
         with atomic_output(output, overwrite=overwrite) as file:
             file.write(as_csv(matches.rows()))
     return matches

@@ -62,8 +62,8 @@ def _core_quota() -> float:
     except (OSError, ValueError):
         try:
             quota, period = (
-                (CONTROL_GROUP / "cpu" / f"cpu.cfs_{what}_us").read_text()
-                for what in ("quota", "period")
+                (CONTROL_GROUP / "cpu" / f"cpu.cfs_{quantity}_us").read_text()
+                for quantity in ("quota", "period")
             )
         except OSError:
             return np.inf
@@ -156,7 +156,7 @@ def fill(
     >>> doubled
     array([ 2.,  4.,  6.,  8., 10.])
     """
-    assert all(one.stop <= other.start for one, other in pairwise(blocks)), "blocks overlap"
+    assert all(earlier.stop <= later.start for earlier, later in pairwise(blocks)), "blocks overlap"
     places = [(slice(None),) * axis + (block,) for block in blocks]
     items = blocks if items is None else items
     work = [
@@ -166,8 +166,8 @@ def fill(
     if not isinstance(n_jobs, Executor):
         return parallel_map(partial(_called, function), work, n_jobs=n_jobs)
     results = []
-    found = parallel_map(partial(_filled, function), work, n_jobs=n_jobs)
-    for place, (result, parts) in zip(places, found, strict=True):
+    filled_blocks = parallel_map(partial(_filled, function), work, n_jobs=n_jobs)
+    for place, (result, parts) in zip(places, filled_blocks, strict=True):
         for output, part in zip(outputs, parts, strict=True):
             output[place] = part
         results.append(result)

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import minimum_spanning_tree as tree_of_graph
 
 from vecfill._types import DomainVectors
 from vecfill.machine.compiled import compiled
 from vecfill.method.engine import Workers
 from vecfill.method.scaling import well_scaled
 from vecfill.method.search.cells import cells_of
-from vecfill.method.search.distances import Rows
-from vecfill.method.search.duplicates import DistinctRows, distinct_rows
-from vecfill.method.search.linked import linked_tree
+from vecfill.method.search.distances import DistinctRows, Rows, distinct_rows
 from vecfill.method.search.neighbors import (
     Neighbors,
     approximate_neighbors,
@@ -32,8 +32,12 @@ from vecfill.method.search.tree import Tree, minimum_spanning_tree, tree_of_dist
 
 logger = logging.getLogger(__name__)
 
+# A guess.
 CELLS_FROM = 6000
 """Rows from which grouping them in cells pays for itself."""
+
+_AT_ONCE = 1 << 16
+"""Pairs whose differences are held at once: 50 MB at a hundred features. A guess."""
 
 
 @compiled
@@ -51,10 +55,14 @@ def _nearest_of_groups(
     for rank in range(indices.shape[1]):
         if n_found >= n_wanted and squared[mine, rank] > out_squared[n_wanted - 1]:
             break
-        other = indices[mine, rank]
-        for place in range(starts[other], min(starts[other + 1], starts[other] + n_wanted)):
+        neighbor_group = indices[mine, rank]
+        for place in range(
+            starts[neighbor_group],
+            min(starts[neighbor_group + 1], starts[neighbor_group] + n_wanted),
+        ):
             value, index = squared[mine, rank], members[place]
             slot = min(n_found, n_wanted)
+            # By (distance, row number): members of groups at one distance interleave.
             while slot > 0 and (
                 out_squared[slot - 1] > value
                 or (out_squared[slot - 1] == value and out_indices[slot - 1] > index)
@@ -78,39 +86,6 @@ def _expanded_lists(group, starts, members, indices, squared, out_indices):
         _nearest_of_groups(
             group, starts, members, indices, squared, row, n_wanted, out_indices[row], out_squared
         )
-
-
-@compiled
-def _neighbor_lists(left, right, nearest, min_degree):
-    """Return CSR lists: tree neighbours, then nearest ones up to `min_degree`."""
-    n_rows = nearest.shape[0]
-    degree = np.zeros(n_rows, np.int64)
-    for edge in range(left.size):
-        degree[left[edge]] += 1
-        degree[right[edge]] += 1
-    indptr = np.zeros(n_rows + 1, np.int64)
-    for row in range(n_rows):
-        indptr[row + 1] = indptr[row] + max(degree[row], min_degree)
-    indices = np.empty(indptr[n_rows], np.int32)
-    filled = indptr[:-1].copy()
-    for edge in range(left.size):
-        indices[filled[left[edge]]] = right[edge]
-        filled[left[edge]] += 1
-        indices[filled[right[edge]]] = left[edge]
-        filled[right[edge]] += 1
-    for row in range(n_rows):
-        tree_end = filled[row]
-        place = tree_end
-        for rank in range(nearest.shape[1]):
-            if place == indptr[row + 1]:
-                break
-            is_there = False
-            for earlier in range(indptr[row], tree_end):
-                is_there |= indices[earlier] == nearest[row, rank]
-            if not is_there:
-                indices[place] = nearest[row, rank]
-                place += 1
-    return indptr, indices
 
 
 @compiled
@@ -154,13 +129,13 @@ def lists_of_rows(
 
 def _graph(tree: Tree, nearest: np.ndarray, min_degree: int) -> csr_array:
     n_rows = len(nearest)
-    indptr, indices = _neighbor_lists(tree.left, tree.right, nearest, min_degree)
+    ends = np.concatenate([tree.left, tree.right]), np.concatenate([tree.right, tree.left])
+    edges = csr_array((np.ones(ends[0].size, np.bool_), ends), (n_rows, n_rows))
+    indptr, indices = lists_of_rows(edges.indptr, edges.indices, nearest, min_degree=min_degree)
     # int32 pointers where they fit: SciPy wants one type for both index arrays.
     if indptr[-1] <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
-    graph = csr_array((np.ones(indices.size, np.bool_), indices, indptr), (n_rows, n_rows))
-    graph.sort_indices()
-    return graph
+    return csr_array((np.ones(indices.size, np.bool_), indices, indptr), (n_rows, n_rows))
 
 
 def _edgeless(n_rows: int) -> csr_array:
@@ -175,6 +150,60 @@ def _tree_with_stars(tree: Tree, distinct: DistinctRows) -> Tree:
         np.concatenate([distinct.first[tree.right], repeats]),
         np.concatenate([tree.squared, np.zeros(repeats.size)]),
     )
+
+
+def linked_tree(rows: np.ndarray, neighbors: Neighbors, links: csr_array) -> Tree | None:
+    """Return the shortest tree of listed pairs, and of links between those that lists leave apart.
+
+    None if even so not all rows are joined.
+
+    Vectors of the nodes of a large graph lie about equally far from those of other blocks, so that
+    the exact tree takes a comparison of all pairs. The edges of the graph join blocks as well.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> nearest = Neighbors(np.array([[1], [0], [3], [2]]), np.ones((4, 1)), np.ones(4))
+    >>> links = csr_array(np.array([[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0.0]]))
+    >>> tree = linked_tree(rows, nearest, links)
+    >>> list(zip(tree.left.tolist(), tree.right.tolist(), tree.squared.tolist(), strict=True))
+    [(0, 1, 1.0), (0, 3, 36.0), (2, 3, 1.0)]
+    """
+    n_rows, n_listed = neighbors.indices.shape
+    ends_low = np.repeat(np.arange(n_rows, dtype=np.int64), n_listed)
+    ends_high = neighbors.indices.ravel().astype(np.int64)
+    lists = csr_array(
+        (np.ones(ends_low.size, np.bool_), (ends_low, ends_high)), shape=(n_rows, n_rows)
+    )
+    _, part = connected_components(lists, directed=False)
+    edges = coo_array(links)
+    needed = (edges.row < edges.col) & (part[edges.row] != part[edges.col])
+    ends = edges.row[needed].astype(np.int64), edges.col[needed].astype(np.int64)
+    squared = np.concatenate([neighbors.squared.ravel(), _squared(rows, *ends)])
+    ends_low, ends_high = np.concatenate([ends_low, ends[0]]), np.concatenate([ends_high, ends[1]])
+    pairs = np.minimum(ends_low, ends_high) * n_rows + np.maximum(ends_low, ends_high)
+    pairs, first = np.unique(pairs, return_index=True)
+    ends_low, ends_high, squared = pairs // n_rows, pairs % n_rows, squared[first]
+    # By rank, so that equal lengths have an order and no length is taken for a missing edge.
+    order = np.argsort(squared, kind="stable")
+    rank = np.empty(squared.size)
+    rank[order] = np.arange(1, squared.size + 1)
+    tree = coo_array(
+        tree_of_graph(csr_array((rank, (ends_low, ends_high)), shape=(n_rows, n_rows)))
+    )
+    if tree.nnz < n_rows - 1:
+        return None
+    chosen = np.sort(order[tree.data.astype(np.int64) - 1])
+    return Tree(ends_low[chosen], ends_high[chosen], squared[chosen])
+
+
+def _squared(rows: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    squared = np.empty(tails.size)
+    for first in range(0, tails.size, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        gaps = rows[tails[part]].astype(np.float64) - rows[heads[part]]
+        squared[part] = np.einsum("ij,ij->i", gaps, gaps)
+    return squared
 
 
 def _tree_and_lists(
@@ -194,13 +223,13 @@ def _tree_and_lists(
         neighbors == "approximate"
         or (neighbors == "auto" and prefers_approximate(cells, n_neighbors, n_jobs=n_jobs))
     ):
-        found = approximate_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
-        logger.info("approximate neighbours of %d rows, recall %.3f", n_rows, found.recall)
+        lists = approximate_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
+        logger.info("approximate neighbours of %d rows, recall %.3f", n_rows, lists.recall)
     else:
-        found = exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
+        lists = exact_neighbors(rows, n_neighbors=n_neighbors, cells=cells, n_jobs=n_jobs)
         logger.info("exact neighbours of %d rows", n_rows)
-    tree = None if links is None or issparse(rows) else linked_tree(rows, found, links)
-    return tree or minimum_spanning_tree(rows, found, cells=cells, n_jobs=n_jobs), found
+    tree = None if links is None or issparse(rows) else linked_tree(rows, lists, links)
+    return tree or minimum_spanning_tree(rows, lists, cells=cells, n_jobs=n_jobs), lists
 
 
 def _tree_and_nearest(
@@ -210,20 +239,20 @@ def _tree_and_nearest(
     n_rows = rows.shape[0]
     distinct = distinct_rows(rows)
     if distinct is None:
-        tree, found = _tree_and_lists(rows, n_nearest, neighbors, n_jobs, links)
-        return tree, found.indices[:, :n_nearest], found.recall
+        tree, lists = _tree_and_lists(rows, n_nearest, neighbors, n_jobs, links)
+        return tree, lists.indices[:, :n_nearest], lists.recall
     firsts = None if links is None else csr_array(links[distinct.first][:, distinct.first])
-    tree, found = _tree_and_lists(rows[distinct.first], n_nearest, neighbors, n_jobs, firsts)
+    tree, lists = _tree_and_lists(rows[distinct.first], n_nearest, neighbors, n_jobs, firsts)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     _expanded_lists(
         distinct.group,
         distinct.starts,
         distinct.members,
-        found.indices[:, :n_nearest],
-        found.squared[:, :n_nearest],
+        lists.indices[:, :n_nearest],
+        lists.squared[:, :n_nearest],
         nearest,
     )
-    return _tree_with_stars(tree, distinct), nearest, found.recall
+    return _tree_with_stars(tree, distinct), nearest, lists.recall
 
 
 @dataclass(frozen=True)
@@ -261,8 +290,8 @@ def measured_neighbor_graphs(
     if n_rows == 1:
         return [SpanningGraph(_edgeless(1), 1.0) for _ in min_degrees]
     degrees = [min(min_degree, n_rows - 1) for min_degree in min_degrees]
-    found = _tree_and_nearest(well_scaled(domain), max(degrees), neighbors, n_jobs, links)
-    tree, nearest, recall = found
+    searched = _tree_and_nearest(well_scaled(domain), max(degrees), neighbors, n_jobs, links)
+    tree, nearest, recall = searched
     return [SpanningGraph(_graph(tree, nearest, degree), recall) for degree in degrees]
 
 
@@ -315,7 +344,7 @@ def spanning_neighbor_graph_of_distances(distances: np.ndarray, *, min_degree: i
     n_nearest = min(min_degree, n_rows - 1)
     nearest = np.empty((n_rows, n_nearest), np.int32)
     for row in range(n_rows):
-        others = np.delete(np.arange(n_rows), row)
+        other_rows = np.delete(np.arange(n_rows), row)
         # A stable sort leaves equal distances in the order of their rows.
-        nearest[row] = others[np.argsort(distances[row, others], kind="stable")[:n_nearest]]
+        nearest[row] = other_rows[np.argsort(distances[row, other_rows], kind="stable")[:n_nearest]]
     return _graph(tree_of_distances(distances), nearest, n_nearest)

@@ -131,7 +131,7 @@ def propagate_known(
 
 def _solved(
     weights: csr_array,
-    given: np.ndarray,
+    known_vectors: np.ndarray,
     is_known: np.ndarray,
     places: np.ndarray | None,
     tol: float,
@@ -139,8 +139,8 @@ def _solved(
 ) -> Propagation:
     rows = np.arange(int((~is_known).sum()))
     n_wanted = rows.size if places is None else places.size
-    vectors = np.empty((n_wanted, given.shape[1]), given.dtype)
-    convergence = _solve(weights, given, is_known, vectors, rows, tol, n_jobs, places)
+    vectors = np.empty((n_wanted, known_vectors.shape[1]), known_vectors.dtype)
+    convergence = _solve(weights, known_vectors, is_known, vectors, rows, tol, n_jobs, places)
     return _with_vectors(vectors, convergence)
 
 
@@ -224,24 +224,26 @@ def propagate_by_iteration(
     vectors = rng.normal(known.mean(axis=0), known.std(axis=0), size=shape)
     known_part = on_known @ known
     blocks = row_blocks(shape[1], N_COLUMNS)
-    mixed = np.empty_like(vectors)
+    mixture = np.empty_like(vectors)
     change, n_iter = np.inf, 0
     while change >= tol and n_iter < max_iter:
         n_iter += 1
         columns = [(known_part[:, block], vectors[:, block]) for block in blocks]
-        fill([mixed], partial(_mix, on_unknown), blocks, items=columns, axis=1, n_jobs=n_jobs)
-        new = (1.0 - self_weight) * mixed + self_weight * vectors if self_weight else mixed
+        fill([mixture], partial(_mix, on_unknown), blocks, items=columns, axis=1, n_jobs=n_jobs)
+        new = (1.0 - self_weight) * mixture + self_weight * vectors if self_weight else mixture
         size = float(np.abs(vectors).sum())
         difference = float(np.abs(new - vectors).sum())
         change = difference / size if size > 0 else (0.0 if difference == 0 else np.inf)
-        vectors, mixed = new, vectors
+        vectors, mixture = new, vectors
     outcome = Outcome.CONVERGED if change < tol else Outcome.MAX_ITER_REACHED
     convergence = Convergence(n_iter=n_iter, relative_change=change, outcome=outcome)
     vectors = divided(vectors, -exponent)
     return _with_vectors(vectors.astype(embedding.dtype), convergence)
 
 
-def _mix(on_unknown: csr_array, columns: tuple[np.ndarray, np.ndarray], mixed: np.ndarray) -> None:
+def _mix(
+    on_unknown: csr_array, columns: tuple[np.ndarray, np.ndarray], mixture: np.ndarray
+) -> None:
     """Write one step of the iteration for a few columns."""
     known_part, vectors = columns
-    mixed[:] = known_part + on_unknown @ vectors
+    mixture[:] = known_part + on_unknown @ vectors

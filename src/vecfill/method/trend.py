@@ -21,17 +21,22 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.method.scaling import divided, safe_exponents, well_scaled
 
+# A guess.
 MAX_RANK = 512
 """Directions of the domain that a trend may use: wider or sparse domains are reduced to them."""
 
+# A guess, by the cube of the side.
 MOST_DECOMPOSED = 4000
 """The smaller side of a sparse domain up to which all its directions are computed."""
 
+# A guess: ten powers of ten, in steps of about three.
 ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
 
+# A guess that keeps a block in the cache.
 ROWS_PER_BLOCK = 4096
 
+# A guess: one strength serves all columns, and mixes of all of them judge it.
 N_JUDGES = 16
 """Columns on which strengths are compared: random mixes, if the embedding has more."""
 
@@ -120,9 +125,9 @@ def reduced(domain: Any) -> np.ndarray:
     if n_rows <= n_features:
         along = centred @ mean
         gram = _dense(centred @ centred.T) - along[:, None] - along + mean @ mean
-        squares, left = np.linalg.eigh(gram)
-        kept = np.arange(squares.size)[::-1][:MAX_RANK]
-        return size * left[:, kept] * np.sqrt(np.maximum(squares[kept], 0.0))
+        squares, vectors = np.linalg.eigh(gram)
+        largest = np.arange(squares.size)[::-1][:MAX_RANK]
+        return size * vectors[:, largest] * np.sqrt(np.maximum(squares[largest], 0.0))
     _, right = np.linalg.eigh(_dense(centred.T @ centred) - n_rows * np.outer(mean, mean))
     leading = right[:, ::-1][:, :MAX_RANK]
     return size * (centred @ leading - mean @ leading)
@@ -135,8 +140,8 @@ def _dense(matrix: Any) -> np.ndarray:
 def _leading_coordinates(domain: Any) -> np.ndarray:
     """Return the same for a sparse domain too large to decompose: about the leading directions."""
     start = np.random.default_rng(0).normal(size=min(domain.shape))
-    left, values, _ = svds(domain.astype(np.float64), k=MAX_RANK, v0=start)
-    coordinates = left * values
+    directions, values, _ = svds(domain.astype(np.float64), k=MAX_RANK, v0=start)
+    coordinates = directions * values
     return coordinates - coordinates.mean(axis=0)
 
 
@@ -164,16 +169,18 @@ def linear_trend(
     n_known = len(known)
     rows = coordinates[is_known].astype(np.float64)
     mean, centre = known.mean(axis=0), rows.mean(axis=0)
-    wanted, rows = known - mean, rows - centre
+    centred, rows = known - mean, rows - centre
     if n_known < 2 or not rows.any():
         slopes = np.zeros((coordinates.shape[1], known.shape[1]))
         constant = partial(_mapped, coordinates, centre, slopes, mean, exponent)
-        return Trend(constant, divided(wanted, -exponent), np.inf, slopes, divided(mean, -exponent))
-    left, singular, right = _decomposed(rows)
-    alpha = _least_missing(left, singular, wanted)
-    targets = left.T @ wanted
-    slopes = slopes_of(singular, right.T, targets, alpha)
-    residuals = missed(left, singular, wanted, targets, alpha)
+        return Trend(
+            constant, divided(centred, -exponent), np.inf, slopes, divided(mean, -exponent)
+        )
+    left_vectors, singular, right_vectors = _decomposed(rows)
+    alpha = _least_missing(left_vectors, singular, centred)
+    targets = left_vectors.T @ centred
+    slopes = slopes_of(singular, right_vectors.T, targets, alpha)
+    residuals = missed(left_vectors, singular, centred, targets, alpha)
     line = divided(slopes, -exponent) * unit, divided(mean - centre @ slopes, -exponent)
     at = partial(_mapped, coordinates, centre, slopes, mean, exponent)
     return Trend(at, divided(residuals, -exponent), alpha, *line)
@@ -222,12 +229,12 @@ def _decomposed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     and every strength that is tried holds them at zero.
     """
     if len(rows) < rows.shape[1]:
-        right, singular, left = _decomposed(rows.T)
-        return left.T, singular, right.T
+        right_vectors, singular, left_vectors = _decomposed(rows.T)
+        return left_vectors.T, singular, right_vectors.T
     size = np.abs(rows).max()
     rows = rows / size
-    singular, right = directions_of(rows.T @ rows)
-    return rows @ right / singular, size * singular, right.T
+    singular, right_vectors = directions_of(rows.T @ rows)
+    return rows @ right_vectors / singular, size * singular, right_vectors.T
 
 
 def directions_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -240,8 +247,8 @@ def directions_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
            [1.]]))
     """
     squares, right = np.linalg.eigh(gram)
-    kept = squares > 1e-12 * max(squares[-1], np.finfo(np.float64).tiny)
-    return np.sqrt(squares[kept]), right[:, kept]
+    is_clear = squares > 1e-12 * max(squares[-1], np.finfo(np.float64).tiny)
+    return np.sqrt(squares[is_clear]), right[:, is_clear]
 
 
 def slopes_of(
@@ -258,9 +265,9 @@ def slopes_of(
 
 
 def missed(
-    left: np.ndarray,
+    left_vectors: np.ndarray,
     singular: np.ndarray,
-    wanted: np.ndarray,
+    centred: np.ndarray,
     targets: np.ndarray,
     alpha: float,
     n_rows: int | None = None,
@@ -270,19 +277,20 @@ def missed(
     `n_rows` says how many rows the map was fitted on, if `left` has only some of them.
     """
     shrink = singular**2 / (singular**2 + alpha)
-    n_rows = len(left) if n_rows is None else n_rows
-    leverage = np.minimum(1.0 / n_rows + (left**2) @ shrink, 1.0 - 1e-9)
-    return (wanted - left @ (shrink[:, None] * targets)) / (1.0 - leverage)[:, None]
+    n_rows = len(left_vectors) if n_rows is None else n_rows
+    leverage = np.minimum(1.0 / n_rows + (left_vectors**2) @ shrink, 1.0 - 1e-9)
+    return (centred - left_vectors @ (shrink[:, None] * targets)) / (1.0 - leverage)[:, None]
 
 
-def _least_missing(left: np.ndarray, singular: np.ndarray, wanted: np.ndarray) -> float:
+def _least_missing(left_vectors: np.ndarray, singular: np.ndarray, centred: np.ndarray) -> float:
     """Return the strength with the least leave-one-out error, the stronger of equals."""
-    wanted = wanted @ judges(wanted.shape[1])
-    targets = left.T @ wanted
+    centred = centred @ judges(centred.shape[1])
+    targets = left_vectors.T @ centred
     errors = np.zeros(ALPHAS.size)
     # A part that stays in the cache is looked at under all strengths before the next.
-    for part in row_blocks(len(left), ROWS_PER_BLOCK):
-        errors += errors_of(left[part], singular, wanted[part], targets, len(left))
+    for part in row_blocks(len(left_vectors), ROWS_PER_BLOCK):
+        block = left_vectors[part], singular, centred[part], targets
+        errors += errors_of(*block, len(left_vectors))
     return strongest_of_best(strengths_of(singular), errors)
 
 
@@ -298,12 +306,16 @@ def strengths_of(singular: np.ndarray) -> np.ndarray:
 
 
 def errors_of(
-    left: np.ndarray, singular: np.ndarray, wanted: np.ndarray, targets: np.ndarray, n_rows: int
+    left_vectors: np.ndarray,
+    singular: np.ndarray,
+    centred: np.ndarray,
+    targets: np.ndarray,
+    n_rows: int,
 ) -> np.ndarray:
     """Return the leave-one-out error of each strength on some of the `n_rows` rows."""
-    common = left, singular, wanted, targets
+    block = left_vectors, singular, centred, targets
     strengths = strengths_of(singular)
-    return np.array([(missed(*common, alpha, n_rows) ** 2).sum() for alpha in strengths])
+    return np.array([(missed(*block, alpha, n_rows) ** 2).sum() for alpha in strengths])
 
 
 def judges(n_dims: int) -> np.ndarray:

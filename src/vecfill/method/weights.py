@@ -6,8 +6,8 @@ neighbours; rows in blocks, dense, sparse, or known only by their distances.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
@@ -18,6 +18,7 @@ from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.scaling import scaled_together, well_scaled
 from vecfill.method.solve.least_squares import weigh, workspace
 
+# A guess.
 ROWS_PER_BLOCK = 512
 
 
@@ -76,6 +77,7 @@ def _dense_weights(
         n = stop - start
         if is_simplex:
             for a in range(n):
+                # Differences first: products far from the origin lose the digits that matter.
                 _gather_difference(fitted[indices[start + a]], rows[row], points[a])
             _gram_of(points, n, gram)
             target[:n] = 1.0
@@ -117,8 +119,8 @@ def _local_columns(indices, indptr, row, neighbors, column_of, columns):
     """Number the columns that a row and its neighbours use; return how many there are."""
     n_used = 0
     for a in range(neighbors.size + 1):
-        which = row if a == neighbors.size else neighbors[a]
-        for place in range(indptr[which], indptr[which + 1]):
+        member = row if a == neighbors.size else neighbors[a]
+        for place in range(indptr[member], indptr[member + 1]):
             if column_of[indices[place]] < 0:
                 column_of[indices[place]] = n_used
                 columns[n_used] = indices[place]
@@ -154,11 +156,11 @@ def _sparse_weights(
         n_used = _local_columns(columns_of_rows, row_starts, me, neighbors, column_of, columns)
         points = np.zeros((n + 1, n_used))
         for a in range(n + 1):
-            which = me if a == n else neighbors[a]
-            for place in range(row_starts[which], row_starts[which + 1]):
+            member = me if a == n else neighbors[a]
+            for place in range(row_starts[member], row_starts[member + 1]):
                 points[a, column_of[columns_of_rows[place]]] = np.float64(data[place])
-        for used in range(n_used):
-            column_of[columns[used]] = -1
+        for column in range(n_used):
+            column_of[columns[column]] = -1
         if is_simplex:
             for a in range(n):
                 points[a] -= points[n]
@@ -172,55 +174,40 @@ def _sparse_weights(
         weigh(gram, target, n, is_simplex, ridge, weight_floor, mine, work)
 
 
-def _as_weights(graph: csr_array, values: np.ndarray) -> csr_array:
-    return csr_array((values, graph.indices, graph.indptr), graph.shape)
+_KERNELS = {
+    "dense": _dense_weights,
+    "sparse": _sparse_weights,
+    "distances": _distance_weights,
+}
+"""What weighs the rows of a block, by name: compiled code cannot be sent to other processes."""
 
 
-def _weigh_dense(
-    rows: np.ndarray,
-    fitted: np.ndarray,
+def _weigh_block(
+    kernel: str,
+    arrays: tuple[Any, ...],
     graph: csr_array,
-    options: tuple[bool, float, float],
+    options: tuple[bool | float, ...],
     block: slice,
     values: np.ndarray,
 ) -> None:
     lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _dense_weights(rows, fitted, *lists, *options, values)
+    _KERNELS[kernel](*arrays, *lists, *options, values)
 
 
-def _weigh_sparse(
-    both: csr_array,
-    offset: int,
+def _weighed(
     graph: csr_array,
-    options: tuple[bool, float, float],
-    block: slice,
-    values: np.ndarray,
-) -> None:
-    """Weigh sparse rows, which come after `offset` fitted ones in one matrix."""
-    rows = (both.data, both.indices, both.indptr, both.shape[1], offset)
-    lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _sparse_weights(*rows, *lists, *options, values)
-
-
-def _weigh_distances(
-    distances: np.ndarray,
-    fitted: np.ndarray,
-    graph: csr_array,
-    options: tuple[float, float],
-    block: slice,
-    values: np.ndarray,
-) -> None:
-    lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _distance_weights(distances, fitted, *lists, *options, values)
-
-
-def _weighed(graph: csr_array, weigh_block: Callable[..., None], n_jobs: Workers) -> csr_array:
-    """Return the graph with the weights that a function gives to the edges of a block of rows."""
+    kernel: str,
+    arrays: tuple[Any, ...],
+    options: tuple[bool | float, ...],
+    n_jobs: Workers,
+) -> csr_array:
+    """Return the graph with weights on its edges, which a kernel gives to a block of rows."""
     values = np.empty(graph.indices.size)
     rows = row_blocks(graph.shape[0], ROWS_PER_BLOCK)
     edges = [slice(int(graph.indptr[b.start]), int(graph.indptr[b.stop])) for b in rows]
+    weigh_block = partial(_weigh_block, kernel, arrays, graph, options)
     fill([values], weigh_block, edges, items=rows, n_jobs=n_jobs)
-    return _as_weights(graph, values)
+    return csr_array((values, graph.indices, graph.indptr), graph.shape)
 
 
 def convex_weights(
@@ -259,14 +246,16 @@ def convex_weights(
     assert is_simplex or form == "nnls"
     options = (is_simplex, ridge, weight_floor)
     if fitted is None:
-        rows = others = well_scaled(domain)
+        rows = fitted_rows = well_scaled(domain)
     else:
-        rows, others = scaled_together(domain, fitted)
+        rows, fitted_rows = scaled_together(domain, fitted)
     if not issparse(rows):
-        return _weighed(graph, partial(_weigh_dense, rows, others, graph, options), n_jobs)
-    both = rows if fitted is None else vstack([others, rows], format="csr")
-    offset = both.shape[0] - rows.shape[0]
-    return _weighed(graph, partial(_weigh_sparse, both, offset, graph, options), n_jobs)
+        return _weighed(graph, "dense", (rows, fitted_rows), options, n_jobs)
+    # Sparse rows come after the fitted ones in one matrix.
+    matrix = rows if fitted is None else vstack([fitted_rows, rows], format="csr")
+    offset = matrix.shape[0] - rows.shape[0]
+    arrays = (matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], offset)
+    return _weighed(graph, "sparse", arrays, options, n_jobs)
 
 
 def convex_weights_of_distances(
@@ -294,5 +283,4 @@ def convex_weights_of_distances(
         distances = fitted = well_scaled(distances)
     else:
         distances, fitted = scaled_together(distances, between)
-    options = (ridge, weight_floor)
-    return _weighed(graph, partial(_weigh_distances, distances, fitted, graph, options), n_jobs)
+    return _weighed(graph, "distances", (distances, fitted), (ridge, weight_floor), n_jobs)

@@ -25,7 +25,7 @@ from vecfill.method.graph import (
     spanning_neighbor_graph_of_distances,
 )
 from vecfill.method.scaling import scaled_together, well_scaled
-from vecfill.method.search.fitted import nearest_fitted, nearest_of_distances
+from vecfill.method.search.among import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.fitted_preparation import FittedPreparation

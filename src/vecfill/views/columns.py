@@ -53,8 +53,8 @@ def columns_to_show(table: Any, reading: Reading) -> tuple[ShownColumn, ...]:
     frame = frame_of(table, **options)
     if frame is None or not keyed(frame, reading.key, names_suffice=True)[1].names:
         return ()
-    found = shown_columns(table, key=reading.key, **options)
-    return tuple(each for each in found if each.name != reading.vector)
+    columns = shown_columns(table, key=reading.key, **options)
+    return tuple(column for column in columns if column.name != reading.vector)
 
 
 def shown_columns(table: Any, *, key: str | None = None, **options: Any) -> tuple[ShownColumn, ...]:
@@ -71,15 +71,15 @@ def shown_columns(table: Any, *, key: str | None = None, **options: Any) -> tupl
     >>> [(each.name, each.of(["Bern"])) for each in shown_columns(table)]
     [('country', ['CH']), ('people', [None])]
     """
-    if isinstance(table, tuple) and all(isinstance(each, ShownColumn) for each in table):
+    if isinstance(table, tuple) and all(isinstance(column, ShownColumn) for column in table):
         return table
     if isinstance(table, Mapping):
-        found = [
+        read_columns = [
             (str(name), [*cells], [*cells.values()])
             for name, cells in table.items()
             if isinstance(cells, Mapping)
         ]
-        if len(found) < len(table):
+        if len(read_columns) < len(table):
             raise InputError(
                 "columns is a mapping whose values are not all mappings. Pass a table keyed by "
                 "entity, or {column: {entity: cell}}."
@@ -91,22 +91,22 @@ def shown_columns(table: Any, *, key: str | None = None, **options: Any) -> tupl
                 f"columns is a {type(table).__name__}. Pass a pandas, polars or Arrow table, the "
                 "path of one, or {column: {entity: cell}}."
             )
-        entities, rest = keyed(frame, key)
-        found = [
+        entities, facts = keyed(frame, key)
+        read_columns = [
             (name, list(entities), objects(cells))
-            for name, cells in zip(rest.names, rest.cells, strict=True)
+            for name, cells in zip(facts.names, facts.cells, strict=True)
         ]
-    shown = []
-    for name, entities, values in found:
+    columns = []
+    for name, entities, values in read_columns:
         cells = _as_numbers([_cell(value) for value in values])
         if not all(cell is Ellipsis for cell in cells):
-            kept = {
+            cells_of_entities = {
                 entity: cell
                 for entity, cell in zip(entities, cells, strict=True)
                 if cell is not None and cell is not Ellipsis
             }
-            shown.append(ShownColumn(printable(name)[:LONGEST], kept))
-    return tuple(each for each in shown if each.cells)
+            columns.append(ShownColumn(printable(name)[:LONGEST], cells_of_entities))
+    return tuple(column for column in columns if column.cells)
 
 
 def _cell(value: Any) -> Any:
@@ -162,18 +162,20 @@ def places_on_earth(columns: Sequence[ShownColumn]) -> dict[str, tuple[float, fl
     north, east = _named(columns, LATITUDES, 90.0), _named(columns, LONGITUDES, 180.0)
     if north is None or east is None:
         return None
-    both = north.cells.keys() & east.cells.keys()
+    entities_on_both = north.cells.keys() & east.cells.keys()
     return {
         entity: (float(east.cells[entity] or 0.0), float(north.cells[entity] or 0.0))
         for entity in north.cells
-        if entity in both
+        if entity in entities_on_both
     }
 
 
-def _named(columns: Sequence[ShownColumn], names: Sequence[str], most: float) -> ShownColumn | None:
+def _named(
+    columns: Sequence[ShownColumn], names: Sequence[str], limit: float
+) -> ShownColumn | None:
     """Return the column of one of these names, if its numbers can be degrees."""
-    for each in columns:
-        if each.name.strip().lower() in names and each.is_numeric:
-            degrees = [abs(float(cell)) for cell in each.cells.values() if cell is not None]
-            return each if degrees and max(degrees) <= most else None
+    for column in columns:
+        if column.name.strip().lower() in names and column.is_numeric:
+            degrees = [abs(float(cell)) for cell in column.cells.values() if cell is not None]
+            return column if degrees and max(degrees) <= limit else None
     return None

@@ -40,7 +40,7 @@ def how_made(manifest: Mapping[str, Any]) -> dict[str, Any]:
             f"manifest is a {type(manifest).__name__}. Pass what enrich(...).manifest holds, or "
             "the content of OUTPUT.manifest.json as json.load gives it."
         )
-    made = {
+    about_run = {
         "Made": _moment(manifest.get("made_at")),
         "vecfill": manifest.get("vecfill"),
         "Python": manifest.get("python"),
@@ -49,8 +49,8 @@ def how_made(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "Format": manifest.get("format"),
     }
     return {
-        "made": [[what, as_text(value)] for what, value in made.items() if value],
-        "files": [_file(role, each) for role, each in _items(manifest.get("inputs"))],
+        "made": [[label, as_text(value)] for label, value in about_run.items() if value],
+        "files": [_file(role, content) for role, content in _items(manifest.get("inputs"))],
         "options": _lines(manifest.get("options")),
         "counts": [
             [name, f"{n:,}" if isinstance(n, int) else as_text(n)]
@@ -79,21 +79,21 @@ def as_text(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.ndim != 1:
         return f"array of shape {' x '.join(map(str, value.shape))}"
     if isinstance(value, Mapping):
-        pairs = (f"{_cut(str(name))}: {as_text(each)}" for name, each in value.items())
+        pairs = (f"{_cut(str(name))}: {as_text(item)}" for name, item in value.items())
         return _listed(pairs, len(value))
     if isinstance(value, Sequence | set | frozenset | np.ndarray) and not isinstance(
         value, str | bytes
     ):
-        return _listed((as_text(each) for each in value), len(value))
+        return _listed((as_text(item) for item in value), len(value))
     text = str(value)
     # A separator of cells is often a tab: shown as it is typed.
     return _cut(text if text.strip() else repr(text))
 
 
 def _listed(texts: Iterable[str], n_texts: int) -> str:
-    shown = list(islice(texts, MOST_NAMES))
-    rest = n_texts - len(shown)
-    return _cut(", ".join(shown) or "none") + (f" and {rest:,} more" if rest else "")
+    first_texts = list(islice(texts, MOST_NAMES))
+    n_more = n_texts - len(first_texts)
+    return _cut(", ".join(first_texts) or "none") + (f" and {n_more:,} more" if n_more else "")
 
 
 def _cut(text: str) -> str:
@@ -104,11 +104,11 @@ def _cut(text: str) -> str:
 def _items(value: Any) -> list[tuple[str, Any]]:
     if not isinstance(value, Mapping):
         return []
-    return [(_cut(str(name)), each) for name, each in islice(value.items(), MOST_LINES)]
+    return [(_cut(str(name)), content) for name, content in islice(value.items(), MOST_LINES)]
 
 
 def _lines(value: Any) -> list[Line]:
-    return [[name, as_text(each)] for name, each in _items(value)]
+    return [[name, as_text(content)] for name, content in _items(value)]
 
 
 def _file(role: str, about: Any) -> list[str | int | None]:

@@ -49,34 +49,34 @@ def map_data(
         _refuse_off_earth(np.vstack([known, imputed]))
     imputed = imputed[order]
     shown_known = _evenly(np.flatnonzero(np.isfinite(known).all(axis=1)))
-    shown = np.flatnonzero(np.isfinite(imputed).all(axis=1))[:MOST_POINTS]
-    both = np.vstack([known[shown_known], imputed[shown]])
-    if not both.size:
+    places_shown = np.flatnonzero(np.isfinite(imputed).all(axis=1))[:MOST_POINTS]
+    points = np.vstack([known[shown_known], imputed[places_shown]])
+    if not points.size:
         return {"kind": "none", "known": [], "imputed": []}
-    low = both.min(axis=0)
-    size = float((both.max(axis=0) - low).max()) or 1.0
-    grid = np.round((both - low) / size * GRID).astype(np.int64)
+    low = points.min(axis=0)
+    size = float((points.max(axis=0) - low).max()) or 1.0
+    grid = np.round((points - low) / size * GRID).astype(np.int64)
     of_known, of_imputed = groups.of_known, groups.of_imputed[order]
     kind = "earth" if is_geography else "groups" if coordinates is None else "given"
-    found = {
+    data = {
         "kind": kind,
         "known": np.column_stack([shown_known, grid[: shown_known.size]]).ravel().tolist(),
-        "imputed": np.column_stack([shown, grid[shown_known.size :]]).ravel().tolist(),
+        "imputed": np.column_stack([places_shown, grid[shown_known.size :]]).ravel().tolist(),
         "width": int(grid[:, 0].max()),
         "height": int(grid[:, 1].max()),
         "groups": groups.labels(),
         "known_group": of_known[shown_known].tolist(),
-        "imputed_group": of_imputed[shown].tolist(),
+        "imputed_group": of_imputed[places_shown].tolist(),
     }
     if kind == "groups":
-        spots = [np.median(grid[: shown_known.size][of_known[shown_known] == each], axis=0)
-                 for each in range(len(found["groups"]))]  # fmt: skip
-        found["spots"] = [[int(x), int(y)] for x, y in spots if np.isfinite(x)]
+        spots = [np.median(grid[: shown_known.size][of_known[shown_known] == group], axis=0)
+                 for group in range(len(data["groups"]))]  # fmt: skip
+        data["spots"] = [[int(x), int(y)] for x, y in spots if np.isfinite(x)]
     if is_geography:
-        found["coast"] = _coastline()
-        found["coast_from"] = [round(float(-each) / size * GRID, 2) for each in low]
-        found["coast_step"] = round(COASTLINE_UNIT / size * GRID, 5)
-    return found
+        data["coast"] = _coastline()
+        data["coast_from"] = [round(float(-group) / size * GRID, 2) for group in low]
+        data["coast_step"] = round(COASTLINE_UNIT / size * GRID, 5)
+    return data
 
 
 class Groups:
@@ -100,13 +100,13 @@ class Groups:
 
     def labels(self) -> list[str]:
         """Return what each group is called: the known entities nearest to its centre."""
-        found = []
+        labels = []
         for number, centre in enumerate(self.centres):
             members = np.flatnonzero(self.of_known == number)
             near = members[np.argsort(-(self.known[members] @ centre), kind="stable")]
             names = [printable(self.words[row]) for row in near[:N_LABELS]]
-            found.append(", ".join(_short(name) for name in names))
-        return found
+            labels.append(", ".join(_short(name) for name in names))
+        return labels
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Return known and imputed entities along the two directions that part the groups most."""
@@ -141,10 +141,10 @@ def _centres(rows: np.ndarray, n_groups: int) -> np.ndarray:
         sums = np.zeros_like(centres)
         np.add.at(sums, group, rows)
         counts = np.bincount(group, minlength=len(centres))
-        moved = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-        if np.allclose(moved, centres):
+        means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
+        if np.allclose(means, centres):
             break
-        centres = moved
+        centres = means
     return centres[np.bincount(_nearest_centre(rows, centres), minlength=len(centres)) > 0]
 
 
@@ -168,10 +168,10 @@ def given_points(result: Result, coordinates: Coordinates) -> tuple[np.ndarray, 
     nowhere = (np.nan, np.nan)
 
     def of(words: tuple[str, ...]) -> np.ndarray:
-        found = np.array([table.get(word, nowhere) for word in words], np.float64)
-        if found.shape[1:] not in ((2,), ()):
+        points = np.array([table.get(word, nowhere) for word in words], np.float64)
+        if points.shape[1:] not in ((2,), ()):
             raise InputError("Each entity's coordinates must be two numbers.")
-        return found.reshape(-1, 2)
+        return points.reshape(-1, 2)
 
     return of(result.known.words), of(result.embedding.words)
 
@@ -192,6 +192,6 @@ def _coastline() -> list[list[int]]:
     return json.loads(source.read_text(encoding="utf-8"))
 
 
-def _evenly(rows: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
-    step = max(1, int(np.ceil(rows.size / most)))
+def _evenly(rows: np.ndarray, limit: int = MOST_POINTS) -> np.ndarray:
+    step = max(1, int(np.ceil(rows.size / limit)))
     return rows[::step]

@@ -62,11 +62,11 @@ def page_data(
     """Return everything that the page of a result shows, as plain values."""
     order = _by_confidence(result)
     places = _places(result)[order]
-    shown = () if columns is None else shown_columns(columns)
+    table_columns = () if columns is None else shown_columns(columns)
     if coordinates is None and geography is not False:
-        coordinates = places_on_earth(shown)
+        coordinates = places_on_earth(table_columns)
         geography = coordinates is not None
-    entities = _entities(result, order, places, shown)
+    entities = _entities(result, order, places, table_columns)
     return {
         "version": version("vecfill"),
         "n_known": len(result.known),
@@ -91,9 +91,9 @@ def page_data(
         "confidence": confidence_data(result.confidence),
         "offset_scores": offset_data(result),
         "known": [printable(word) for word in result.known.words],
-        "columns": [{"name": each.name, "is_numeric": each.is_numeric} for each in shown][
-            :MOST_COLUMNS
-        ],
+        "columns": [
+            {"name": column.name, "is_numeric": column.is_numeric} for column in table_columns
+        ][:MOST_COLUMNS],
         "driver_names": entities.pop("driver_names", []),
         "entities": entities,
         "telling": _telling(entities),
@@ -134,17 +134,17 @@ def _entities(
     result: Result, order: np.ndarray, places: np.ndarray, columns: Sequence[ShownColumn]
 ) -> dict[str, Any]:
     words = [result.embedding.words[row] for row in order]
-    found: dict[str, Any] = {"name": [printable(word) for word in words]}
+    data: dict[str, Any] = {"name": [printable(word) for word in words]}
     if result.confidence is not None:
-        found["confidence"] = _thousandths(result.confidence.values[order])
-        found["lower"] = _thousandths(result.confidence.lower_bound[order])
-    found["trend"] = _thousandths(result.model.trend_shares()[places]) if places.size else []
-    found["offset"] = _thousandths(result.model.offset_shares()[places]) if places.size else []
-    found["columns"] = [each.of(words) for each in columns[:MOST_COLUMNS]]
-    found.update(_nearest(result, order))
-    found.update(_contributors(result, places))
-    found.update(_drivers(result, places, len(found["contributors"])))
-    return found
+        data["confidence"] = _thousandths(result.confidence.values[order])
+        data["lower"] = _thousandths(result.confidence.lower_bound[order])
+    data["trend"] = _thousandths(result.model.trend_shares()[places]) if places.size else []
+    data["offset"] = _thousandths(result.model.offset_shares()[places]) if places.size else []
+    data["columns"] = [column.of(words) for column in columns[:MOST_COLUMNS]]
+    data.update(_nearest(result, order))
+    data.update(_contributors(result, places))
+    data.update(_drivers(result, places, len(data["contributors"])))
+    return data
 
 
 def _nearest(result: Result, order: np.ndarray) -> dict[str, Any]:
@@ -156,8 +156,8 @@ def _nearest(result: Result, order: np.ndarray) -> dict[str, Any]:
     nearest, cosines = [], []
     for start in range(0, n_rows, 512):
         rows = order[start : min(start + 512, n_rows)]
-        asked = well_scaled(result.embedding.vectors[rows]).astype(np.float32)
-        likeness = unit(asked) @ known.T
+        queries = well_scaled(result.embedding.vectors[rows]).astype(np.float32)
+        likeness = unit(queries) @ known.T
         best = np.argpartition(-likeness, n_nearest - 1, axis=1)[:, :n_nearest]
         value = np.take_along_axis(likeness, best, axis=1)
         inner = np.argsort(-value, axis=1, kind="stable")
@@ -169,10 +169,10 @@ def _nearest(result: Result, order: np.ndarray) -> dict[str, Any]:
 def _contributors(result: Result, places: np.ndarray) -> dict[str, Any]:
     """Return the largest shares of known entities; what is missing to 1000 is all the others."""
     n_unknown = int((~result.model.is_known).sum())
-    most = MOST_EXPLAINED if n_unknown <= MANY_UNKNOWN else MOST_EXPLAINED_OF_MANY
+    limit = MOST_EXPLAINED if n_unknown <= MANY_UNKNOWN else MOST_EXPLAINED_OF_MANY
     contributors, shares = [], []
-    for start in range(0, min(places.size, most), 256):
-        block = result.contributions(places[start : min(start + 256, most)])
+    for start in range(0, min(places.size, limit), 256):
+        block = result.contributions(places[start : min(start + 256, limit)])
         best = np.argsort(-block, axis=1, kind="stable")[:, :N_CONTRIBUTORS]
         for row, columns in zip(block, best, strict=True):
             listed = columns[row[columns] >= 0.0005]
@@ -182,41 +182,44 @@ def _contributors(result: Result, places: np.ndarray) -> dict[str, Any]:
                 parts[0] -= max(0, sum(parts) - 1000)
             contributors.append(listed.tolist())
             shares.append(parts)
-    found = {"contributors": contributors, "shares": shares}
+    data = {"contributors": contributors, "shares": shares}
     if result.sources:
         composition = result.model.composition
-        each = [composition.source_shares(int(place)) for place in places[:most]]
+        shares_by_source = [composition.source_shares(int(place)) for place in places[:limit]]
         names = [source.name for source in result.sources]
-        found["by_source"] = [
-            _in_thousandths(*(share.get(name, 0.0) for name in names)) for share in each
+        data["by_source"] = [
+            _in_thousandths(*(share.get(name, 0.0) for name in names)) for share in shares_by_source
         ]
-    return found
+    return data
 
 
 def _drivers(result: Result, places: np.ndarray, n_explained: int) -> dict[str, Any]:
     """Return which columns drive the trend of each explained entity: places and thousandths."""
-    found = trend_drivers(result.model, result.domain.columns)
-    if found is None or not places.size:
+    drivers_of_trend = trend_drivers(result.model, result.domain.columns)
+    if drivers_of_trend is None or not places.size:
         return {}
     drivers = []
-    for parts in found.parts(places[:n_explained]):
+    for parts in drivers_of_trend.parts(places[:n_explained]):
         best = np.argsort(-parts, kind="stable")[:N_DRIVERS]
         drivers.append([[int(at), round(1000 * float(parts[at]))] for at in best if parts[at] > 0])
-    return {"drivers": drivers, "driver_names": [printable(name) for name in found.names]}
+    return {
+        "drivers": drivers,
+        "driver_names": [printable(name) for name in drivers_of_trend.names],
+    }
 
 
 def _telling(entities: dict[str, Any]) -> int:
     """Return an entity that explains itself: a mix of several known ones, with a high bound."""
-    mixed = [
+    mixes = [
         row
         for row, shares in enumerate(entities["shares"][:200])
         if len(shares) >= 3 and 120 <= shares[0] <= 600 and shares[2] >= 40
         if len(entities["name"][row]) <= 30
     ]
-    if not mixed:
+    if not mixes:
         return 0 if entities["name"] else -1
     bounds = entities.get("lower")
-    return mixed[0] if bounds is None else max(mixed, key=lambda row: bounds[row])
+    return mixes[0] if bounds is None else max(mixes, key=lambda row: bounds[row])
 
 
 def _matches(report: MatchReport) -> dict[str, Any]:

@@ -72,12 +72,12 @@ def comparison(
         raise InputError(f"measure={measure!r} is not known. Use one of {', '.join(TITLES)}.")
     means = {name: values[measure] for name, values in evaluation.methods.items()}
     order = sorted(means, key=lambda name: means[name], reverse=True)
-    found = {
+    scores = {
         evaluation.label(name): (means[name], *evaluation.interval(name, measure, level=level))
         for name in order
     }
     title = f"{TITLES[measure]}, {percent(level)} interval"
-    return intervals({title: found}, accent=(evaluation.label("auto"),))
+    return intervals({title: scores}, accent=(evaluation.label("auto"),))
 
 
 def intervals(
@@ -98,13 +98,15 @@ def intervals(
     ['graph', 'mean']
     """
     _refuse_empty(panels, "panels")
-    names = list(dict.fromkeys(name for found in panels.values() for name in found))
+    names = list(
+        dict.fromkeys(name for values_of_names in panels.values() for name in values_of_names)
+    )
     figure = Figure(
         figsize=(max(6.0, 1.5 + 3.0 * len(panels)), 0.6 + 0.35 * len(names)), layout="constrained"
     )
-    drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-    for axes, (measure, found) in zip(drawn, panels.items(), strict=True):
-        for name, value in found.items():
+    panels_drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axes, (measure, values_of_names) in zip(panels_drawn, panels.items(), strict=True):
+        for name, value in values_of_names.items():
             middle, *ends = np.atleast_1d(np.asarray(value, np.float64))
             place, colour = names.index(name), ACCENT if name in accent else GREY
             axes.plot(ends, [place] * len(ends), color=colour, linewidth=2.5, alpha=0.5)
@@ -113,22 +115,22 @@ def intervals(
         axes.spines[["top", "right"]].set_visible(False)
         if log:
             axes.set_xscale("log")
-    drawn[0].set_yticks(range(len(names)), names)
-    drawn[0].set_ylim(len(names) - 0.5, -0.5)
+    panels_drawn[0].set_yticks(range(len(names)), names)
+    panels_drawn[0].set_ylim(len(names) - 0.5, -0.5)
     return figure
 
 
 def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
     """Return the actual against the expected centred cosine of hidden known rows, in bins."""
     bins = reliability_bins(confidence.expected, confidence.actual, n_bins)
-    expected = [each["expected"] for each in bins]
-    actual = [each["actual"] for each in bins]
+    expected = [bin_of_rows["expected"] for bin_of_rows in bins]
+    actual = [bin_of_rows["actual"] for bin_of_rows in bins]
     figure, axes = _figure(4.5, 4.5)
     ends = [min(0.0, *expected, *actual), max(*expected, *actual) * 1.1]
     axes.plot(ends, ends, "--", color=GREY, linewidth=1, label="right")
     errors = [
-        [each["actual"] - each["low"] for each in bins],
-        [each["high"] - each["actual"] for each in bins],
+        [bin_of_rows["actual"] - bin_of_rows["low"] for bin_of_rows in bins],
+        [bin_of_rows["high"] - bin_of_rows["actual"] for bin_of_rows in bins],
     ]
     axes.errorbar(expected, actual, yerr=errors, fmt="o", color=ACCENT, label="hidden rows")
     axes.set_xlabel("expected centred cosine")
@@ -144,14 +146,14 @@ def kept_share(confidence: Confidence, *, n_points: int = 20) -> Figure:
     """
     points = confidence.curve(n_points)
     figure, axes = _figure()
-    shares = [each["share"] for each in points]
-    axes.plot(shares, [each["centred_cosine"] for each in points], "o-", color=ACCENT, ms=4)
+    shares = [point["share"] for point in points]
+    axes.plot(shares, [point["centred_cosine"] for point in points], "o-", color=ACCENT, ms=4)
     axes.set_xlabel("share of entities kept")
     axes.set_ylabel("mean centred cosine of those kept")
     top = axes.secondary_xaxis("top")
-    shown = points[len(points) // 4 - 1 :: max(1, len(points) // 4)] if len(points) > 3 else points
+    ticks = points[len(points) // 4 - 1 :: max(1, len(points) // 4)] if len(points) > 3 else points
     top.set_xticks(
-        [each["share"] for each in shown], [f"{each['threshold']:.2f}" for each in shown]
+        [point["share"] for point in ticks], [f"{point['threshold']:.2f}" for point in ticks]
     )
     top.set_xlabel("min_confidence")
     return figure
@@ -248,9 +250,14 @@ def sensitivity(
     for name, curve in curves.items():
         at = sorted(curve)
         values = [np.atleast_1d(np.asarray(curve[x], np.float64)) for x in at]
-        (line,) = axes.plot(at, [each.mean() for each in values], "o-", markersize=4, label=name)
-        if any(each.size > 1 for each in values):
-            low, high = [each.min() for each in values], [each.max() for each in values]
+        (line,) = axes.plot(
+            at, [values_at_x.mean() for values_at_x in values], "o-", markersize=4, label=name
+        )
+        if any(values_at_x.size > 1 for values_at_x in values):
+            low, high = (
+                [values_at_x.min() for values_at_x in values],
+                [values_at_x.max() for values_at_x in values],
+            )
             axes.fill_between(at, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
         if reference is not None and name in reference:
             at = sorted(reference[name])
@@ -289,9 +296,9 @@ def heat_map(
     >>> [axes.get_title() for axes in figure.axes[:2]]
     ['before', 'after']
     """
-    given = values if isinstance(values, Mapping) else {"": values}
-    _refuse_empty(given, "values")
-    tables = {title: np.asarray(table, np.float64) for title, table in given.items()}
+    tables_by_title = values if isinstance(values, Mapping) else {"": values}
+    _refuse_empty(tables_by_title, "values")
+    tables = {title: np.asarray(table, np.float64) for title, table in tables_by_title.items()}
     for table in tables.values():
         if table.shape != (len(rows), len(columns)):
             raise InputError(
@@ -320,7 +327,7 @@ def heat_map(
         axes.set_xticks(ticks, [str(columns[tick]) for tick in ticks])
         if not is_wide:
             _write_numbers(axes, table, (low + high) / 2)
-    panels[0].set_yticks(range(len(rows)), [str(each) for each in rows])
+    panels[0].set_yticks(range(len(rows)), [str(row) for row in rows])
     panels[0].set_ylabel(row_title)
     figure.colorbar(images[-1], ax=list(panels), label=measure)
     return figure
@@ -333,6 +340,6 @@ def _write_numbers(axes: Any, table: np.ndarray, middle: float) -> None:
             axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
 
 
-def _refuse_empty(what: Mapping[str, Any], title: str) -> None:
-    if not what:
+def _refuse_empty(content: Mapping[str, Any], title: str) -> None:
+    if not content:
         raise InputError(f"{title} is empty: there is nothing to draw. Pass at least one.")

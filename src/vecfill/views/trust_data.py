@@ -133,17 +133,17 @@ def source_data(result: Result) -> list[dict[str, Any]]:
     """Return each source: how many it describes, how good it is alone, and its weight."""
     return [
         {
-            "name": printable(each.name),
-            "is_kept": each.is_kept,
-            "why": printable(each.why),
-            "weight": round(float(each.weight), 3),
-            "n_known": int(each.n_known),
-            "n_unknown": int(each.n_unknown),
-            "centred_cosine": _rounded(each.score.get("centred_cosine")),
-            "hits_at_10": _rounded(each.score.get("hits_at_10")),
-            "method": "" if each.predictor is None else each.predictor.in_words(),
+            "name": printable(source.name),
+            "is_kept": source.is_kept,
+            "why": printable(source.why),
+            "weight": round(float(source.weight), 3),
+            "n_known": int(source.n_known),
+            "n_unknown": int(source.n_unknown),
+            "centred_cosine": _rounded(source.score.get("centred_cosine")),
+            "hits_at_10": _rounded(source.score.get("hits_at_10")),
+            "method": "" if source.predictor is None else source.predictor.in_words(),
         }
-        for each in result.sources
+        for source in result.sources
     ]
 
 
@@ -152,18 +152,18 @@ def strata_data(result: Result) -> list[dict[str, Any]]:
     level = None if result.confidence is None else result.confidence.level
     return [
         {
-            "name": each.name,
-            "is_proved": each.is_proved,
-            "falls_short": level is not None and each.falls_short_of(level),
-            "n_unknown": each.n_unknown,
-            "n_known": each.n_known,
-            "n_hidden": each.n_hidden,
-            "centred_cosine": _rounded(each.centred_cosine),
-            "hits_at_10": _rounded(each.hits_at_10),
-            "coverage": _rounded(each.coverage),
+            "name": stratum.name,
+            "is_proved": stratum.is_proved,
+            "falls_short": level is not None and stratum.falls_short_of(level),
+            "n_unknown": stratum.n_unknown,
+            "n_known": stratum.n_known,
+            "n_hidden": stratum.n_hidden,
+            "centred_cosine": _rounded(stratum.centred_cosine),
+            "hits_at_10": _rounded(stratum.hits_at_10),
+            "coverage": _rounded(stratum.coverage),
         }
-        for each in result.strata
-        if each.n_unknown
+        for stratum in result.strata
+        if stratum.n_unknown
     ]
 
 

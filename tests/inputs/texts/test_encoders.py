@@ -10,6 +10,7 @@ import pytest
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.inputs.texts import encoders
 from vecfill.inputs.texts.encoders import encoded, load_encoder
+from vecfill.inputs.texts.text import text
 from vecfill.io.vector_cache import VectorCache
 
 TEXTS = ["soft metal", "gas", "soft metal", "hard metal"]
@@ -171,3 +172,8 @@ def test_folders_that_hold_no_encoder_are_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "model2vec", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'vecfill\[encoders\]'"):
         load_encoder(fake_model(tmp_path, {"model_type": "model2vec"}))
+
+
+def test_what_cannot_encode_is_refused_before_any_run_could_ignore_it():
+    with pytest.raises(InputError, match=r"encoder=5 has no encode\(\) and cannot be called"):
+        text({"iron": "hard metal"}, encoder=5)

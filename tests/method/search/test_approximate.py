@@ -10,7 +10,7 @@ from vecfill import LatentSemanticImputer
 from vecfill.method import graph
 from vecfill.method.graph import measured_neighbor_graphs, spanning_neighbor_graph
 from vecfill.method.search import approximate, neighbors
-from vecfill.method.search.cell_neighbors import empty_lists
+from vecfill.method.search.cell_search import empty_lists
 from vecfill.method.search.cells import cells_of
 from vecfill.method.search.neighbors import approximate_neighbors
 

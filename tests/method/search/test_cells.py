@@ -9,7 +9,7 @@ from tests.method.search.test_neighbors import KINDS, awkward_rows, brute_force
 from tests.method.test_graph import edges_of
 from vecfill.method import graph
 from vecfill.method.graph import spanning_neighbor_graph
-from vecfill.method.search import cell_neighbors, neighbors
+from vecfill.method.search import cell_search, neighbors
 from vecfill.method.search.cell_search import radius_of
 from vecfill.method.search.cells import cells_of
 from vecfill.method.search.neighbors import exact_neighbors
@@ -39,8 +39,8 @@ def always_cells(monkeypatch):
     """Make small rows searched by cells, however little these prune."""
     monkeypatch.setattr(graph, "CELLS_FROM", 2)
     monkeypatch.setattr(neighbors, "WORTH_PAIRS", np.inf)
-    monkeypatch.setattr(cell_neighbors, "N_FIRST", 1)
-    monkeypatch.setattr(cell_neighbors, "N_NEXT", 2)
+    monkeypatch.setattr(cell_search, "N_FIRST", 1)
+    monkeypatch.setattr(cell_search, "N_NEXT", 2)
 
 
 @given(**awkward)
@@ -107,7 +107,7 @@ def test_the_graph_of_structured_rows_is_the_same_with_cells(seed, min_degree):
 def test_cells_that_do_not_prune_give_way_to_tiles(monkeypatch):
     rows = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
     monkeypatch.setattr(neighbors, "WORTH_PAIRS", 0.5)
-    assert cell_neighbors.share_of_pairs(cells_of(rows), 8) > 0.5
+    assert cell_search.share_of_pairs(cells_of(rows), 8) > 0.5
     found = exact_neighbors(rows, n_neighbors=8, cells=cells_of(rows))
     expected = np.argsort(brute_force(rows), axis=1, kind="stable")[:, :8]
     np.testing.assert_array_equal(found.indices[:, :8], expected)

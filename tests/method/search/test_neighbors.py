@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from vecfill.method.search.fitted import nearest_fitted
+from vecfill.method.search.among import nearest_fitted
 from vecfill.method.search.neighbors import exact_neighbors
 
 

@@ -48,7 +48,7 @@ def encoded(
     array([[10.,  1.],
            [ 3.,  0.]], dtype=float32)
     """
-    encode = _function_of(encoder)
+    encode = function_of(encoder)
     probes = _vectors(encode, _PROBES)
     n_dims = probes.shape[1]
     folder = user_cache() / "texts" if cache is None else Path(cache)
@@ -144,7 +144,8 @@ def _package(name: str) -> Any:
         ) from error
 
 
-def _function_of(encoder: Any) -> Callable[[list[str]], Any]:
+def function_of(encoder: Any) -> Callable[[list[str]], Any]:
+    """Return what turns texts into vectors; refuse what cannot."""
     encode = getattr(encoder, "encode", None)
     if callable(encode) and not isinstance(encoder, str):
         return encode

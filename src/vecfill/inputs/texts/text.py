@@ -17,7 +17,7 @@ from vecfill.inputs.later_rows import Facts, LaterRows, Reader, TextsReader
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.columns import MISSING
 from vecfill.inputs.table.frames import Cells, Frame, frame_of, keyed, objects
-from vecfill.inputs.texts.encoders import encoded
+from vecfill.inputs.texts.encoders import encoded, function_of
 from vecfill.inputs.texts.text_rows import TextModel, TextRows, text_rows, word_means
 from vecfill.requests import TEXT_OPTIONS, Reading
 from vecfill.wording import count
@@ -201,6 +201,9 @@ def text(
     """
     if encoder is None and cache is not None:
         raise InputError(f"cache={cache!r} has no effect without encoder=. Leave it out.")
+    if encoder is not None:
+        # Not every run comes to use it: a method for one table alone never asks for texts.
+        function_of(encoder)
     text_options = {"encoding": encoding, "separator": separator, "header": header}
     if not isinstance(source, str | os.PathLike):
         Reading(**text_options).refuse_unused((), TEXT_OPTIONS, "the source is not a text file")

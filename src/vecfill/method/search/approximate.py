@@ -16,25 +16,29 @@ import numpy as np
 
 from vecfill.machine.compiled import compiled, compiled_in_any_order
 from vecfill.method.engine import Workers, fill, row_blocks
-from vecfill.method.search.cell_neighbors import empty_lists
-from vecfill.method.search.cell_search import search_cells
+from vecfill.method.search.cell_search import empty_lists, search_cells
 from vecfill.method.search.cells import Cells
 from vecfill.method.search.scans import merge_lists, push
 
 logger = logging.getLogger(__name__)
 
+# Decision 4: two passes after 8,000 rows reach a recall of .959 on 50,000 word vectors.
 FIRST_MET = 8000
 """Rows of the nearest cells that every row is compared with at first."""
 
+# Decision 4; a ring three times as wide is the next step that is worth two passes.
 WIDENING = 3
 """How many times more rows a ring reaches than the ring before it."""
 
+# Decision 4: what is promised is .95.
 ENOUGH_RECALL = 0.96
 """Recall on the sample at which the search ends: a little above what we promise."""
 
+# Decision 4: then the exact search, which looks at each pair once, is cheaper.
 MOST_MET = 0.25
 """Share of all rows that rings may reach: looking at every pair once is cheaper than more."""
 
+# Decision 4: passes alone stopped at a recall of .87 on sums of two word vectors.
 N_PASSES = 2
 """Passes over neighbours of neighbours after each ring; further ones find little more."""
 
@@ -42,13 +46,13 @@ ROWS_PER_JOB = 16384
 
 
 @compiled_in_any_order
-def _half_product(left, right):
+def _half_product(lifted_point, swapped_point):
     """Product of a lifted point and a swapped one, the last columns added at the end."""
-    n_features = left.size - 2
+    n_features = lifted_point.size - 2
     total = np.float32(0.0)
     for t in range(n_features):
-        total += left[t] * right[t]
-    return total + left[n_features] + right[n_features]
+        total += lifted_point[t] * swapped_point[t]
+    return total + lifted_point[n_features] + swapped_point[n_features]
 
 
 @compiled
@@ -59,10 +63,10 @@ def _listed_by(indices):
     counts = np.zeros(n_rows, np.int32)
     for rank in range(n_listed):
         for position in range(n_rows):
-            other = indices[position, rank]
-            if other >= 0 and counts[other] < n_listed:
-                listed_by[other, counts[other]] = position
-                counts[other] += 1
+            neighbor = indices[position, rank]
+            if neighbor >= 0 and counts[neighbor] < n_listed:
+                listed_by[neighbor, counts[neighbor]] = position
+                counts[neighbor] += 1
     return listed_by, counts
 
 
@@ -75,7 +79,8 @@ def _improve(points, old, listed_by, counts, first, values, indices):
     n_rows, n_listed = old.shape[0], old.shape[1]
     last_offered = np.full(n_rows, -1, np.int32)
     for position in range(first, first + len(values)):
-        kept, kept_indices = values[position - first], indices[position - first]
+        products, candidates = values[position - first], indices[position - first]
+        # A mark of the row that was last offered a candidate: no list of them is kept or searched.
         last_offered[position] = position
         for rank in range(n_listed):
             if old[position, rank] >= 0:
@@ -87,12 +92,12 @@ def _improve(points, old, listed_by, counts, first, values, indices):
                 if through < 0:
                     continue
                 for place in range(n_listed + 1):
-                    other = through if place == n_listed else old[through, place]
-                    if other >= 0 and last_offered[other] != position:
-                        last_offered[other] = position
-                        value = _half_product(points[position], points[other])
-                        if value > kept[-1]:
-                            push(kept, kept_indices, value, other)
+                    candidate = through if place == n_listed else old[through, place]
+                    if candidate >= 0 and last_offered[candidate] != position:
+                        last_offered[candidate] = position
+                        value = _half_product(points[position], points[candidate])
+                        if value > products[-1]:
+                            push(products, candidates, value, candidate)
 
 
 def _meet_ring(
@@ -109,6 +114,7 @@ def _meet_ring(
 
 def _one_pass(cells: Cells, values: np.ndarray, indices: np.ndarray, n_jobs: Workers) -> None:
     """Improve all lists by neighbours of neighbours, as the lists were before the pass."""
+    # Lists as before the pass, or what a thread has done already would decide what others see.
     old = indices.copy()
     improve = partial(_improve_block, cells.lift.points, old, *_listed_by(old))
     fill([values, indices], improve, row_blocks(len(old), ROWS_PER_JOB), n_jobs=n_jobs)
@@ -127,8 +133,8 @@ def _improve_block(
 
 
 def _recall(indices: np.ndarray, sample: np.ndarray, truth: np.ndarray) -> float:
-    found = indices[sample]
-    hits = [np.isin(truth[place], found[place]).sum() for place in range(sample.size)]
+    listed = indices[sample]
+    hits = [np.isin(truth[place], listed[place]).sum() for place in range(sample.size)]
     return float(np.sum(hits) / truth.size)
 
 
@@ -154,6 +160,7 @@ def approximate_candidates(
             logger.info("%.0f rows met, %d passes: recall %.3f", outer, n_passes, recall)
             if recall >= ENOUGH_RECALL or outer >= cells.order.size:
                 return indices, recall
+        # Cells met before are left out of the next ring.
         inner, outer = outer, WIDENING * outer
         if outer > MOST_MET * cells.order.size:
             return indices, recall

@@ -17,15 +17,19 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.search.distances import Lifted, lifted
 
+# A guess; further rounds move centres little, and cells are only a way to save time.
 ROUNDS = 6
 """Rounds of k-means: centres need only be good, not best."""
 
+# A guess.
 SAMPLE_PER_CELL = 40
 """Rows a cell that k-means looks at; the others only ask which centre is nearest."""
 
+# Gaps and limits of 8,000 cells are matrices of 256 MB each in 32 bits.
 MOST_CELLS = 8000
 """Cells are compared with cells, so their number is held where that stays cheap."""
 
+# A guess.
 MAX_WIDTH = 4096
 """Columns of a tile of products: with a few hundred rows it stays in the cache."""
 
@@ -108,9 +112,9 @@ def centres_of(sample: np.ndarray, n_cells: int, n_jobs: Workers) -> np.ndarray:
     for _ in range(ROUNDS):
         nearest = nearest_centres(sample, centres, n_jobs)
         by_centre = np.argsort(nearest, kind="stable")
-        used, first = np.unique(nearest[by_centre], return_index=True)
+        nonempty, first = np.unique(nearest[by_centre], return_index=True)
         sums = np.add.reduceat(sample[by_centre], first, axis=0)
-        centres[used] = sums / np.diff(np.append(first, len(sample)))[:, None]
+        centres[nonempty] = sums / np.diff(np.append(first, len(sample)))[:, None]
     return centres
 
 
@@ -119,29 +123,32 @@ def by_place(centres: np.ndarray) -> np.ndarray:
     ordered: list[np.ndarray] = []
     waiting = [np.arange(len(centres))]
     while waiting:
-        some = waiting.pop()
-        if some.size <= 2:
-            ordered.append(some)
+        members = waiting.pop()
+        if members.size <= 2:
+            ordered.append(members)
             continue
-        centred = centres[some] - centres[some].mean(axis=0)
+        centred = centres[members] - centres[members].mean(axis=0)
         # Sizes of 1: fourth powers of what is far apart would overflow.
         centred /= max(float(np.abs(centred).max()), float(np.finfo(np.float32).tiny))
         direction = centred[np.argmax(np.einsum("ij,ij->i", centred, centred))]
+        # Power iteration: five steps are enough for a direction in which to halve.
         for _ in range(5):
             direction = centred.T @ (centred @ direction)
             direction /= np.linalg.norm(direction) + np.finfo(np.float32).tiny
-        sorted_along = some[np.argsort(centred @ direction, kind="stable")]
-        waiting += [sorted_along[some.size // 2 :], sorted_along[: some.size // 2]]
+        sorted_along = members[np.argsort(centred @ direction, kind="stable")]
+        waiting += [sorted_along[members.size // 2 :], sorted_along[: members.size // 2]]
     return np.concatenate(ordered)
 
 
 def _gaps(centres: np.ndarray) -> np.ndarray:
     wide = centres.astype(np.float64)
     squares = np.einsum("ij,ij->i", wide, wide)
-    both = squares[:, None] + squares
+    sums = squares[:, None] + squares
+    # As in `product_error`: a gap that is too small would let the search skip a cell that it needs.
     error = 4 * (wide.shape[1] + 4) * np.finfo(np.float64).eps
-    gaps = np.sqrt(np.maximum(both * (1.0 + error) - 2.0 * (wide @ wide.T), 0.0))
+    gaps = np.sqrt(np.maximum(sums * (1.0 + error) - 2.0 * (wide @ wide.T), 0.0))
     np.fill_diagonal(gaps, 0.0)
+    # Rounded to 32 bits and then up, so that it stays a bound.
     return np.nextafter(gaps.astype(np.float32), np.float32(np.inf))
 
 
@@ -169,9 +176,12 @@ def set_leans(
     leans = out[0]
     leans[:] = -np.inf
     for block in row_blocks(int(starts[cell + 1] - starts[cell]), MAX_WIDTH):
-        some = points[starts[cell] + block.start : starts[cell] + block.stop, :-2] @ centre_columns
-        some -= some[:, cell].copy()[:, None]
-        np.maximum(leans, some.max(axis=0), out=leans)
+        leans_of_rows = (
+            points[starts[cell] + block.start : starts[cell] + block.stop, :-2] @ centre_columns
+        )
+        # Less the lean to its own centre: what the plane between two centres measures.
+        leans_of_rows -= leans_of_rows[:, cell].copy()[:, None]
+        np.maximum(leans, leans_of_rows.max(axis=0), out=leans)
 
 
 @one_blas_thread()
@@ -185,20 +195,22 @@ def cells_of(rows: np.ndarray, *, n_jobs: Workers = None) -> Cells:
     [40, 40]
     """
     n_rows = len(rows)
+    # With sqrt(n) cells of sqrt(n) rows, asking cells costs about as much as asking rows.
     n_cells = min(n_rows, int(np.clip(2.0 * np.sqrt(n_rows), 16, MOST_CELLS)))
     sample = rows[evenly_spaced(n_rows, SAMPLE_PER_CELL * n_cells)]
     middle = sample.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     centres = centres_of((sample - middle).astype(np.float32), n_cells, n_jobs)
+    # Cells that are near each other lie near each other in memory, and are met after each other.
     centres = centres[by_place(centres)]
     nearest = nearest_centres(rows, centres, n_jobs, middle=middle)
-    used, nearest = np.unique(nearest, return_inverse=True)
-    centres = np.ascontiguousarray(centres[used])
+    nonempty, nearest = np.unique(nearest, return_inverse=True)
+    centres = np.ascontiguousarray(centres[nonempty])
     order = np.argsort(nearest, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(nearest))])
     lift = lifted(rows, order=order, centre=middle, n_jobs=n_jobs)
-    leans = np.empty((used.size, used.size), np.float32)
+    leans = np.empty((nonempty.size, nonempty.size), np.float32)
     lean = partial(set_leans, lift.points, starts, np.ascontiguousarray(centres.T))
-    fill([leans], lean, row_blocks(used.size, 1), n_jobs=n_jobs)
+    fill([leans], lean, row_blocks(nonempty.size, 1), n_jobs=n_jobs)
     lengths = np.maximum.reduceat(lift.lengths, starts[:-1])
     return Cells(order, starts, lift, *bounds_of(centres, leans, lengths))
 

@@ -3,7 +3,8 @@
 "Exact" means `squared_distance`: 64-bit, by differences, summed in one fixed order. Everything
 else is a fast way to avoid calling it. A product of *lifted* rows gives minus half the squared
 distance of every pair of two blocks at the speed of BLAS; `product_error` bounds how far that is
-from the exact value, so a search that keeps the bound in mind misses nothing.
+from the exact value, so a search that keeps the bound in mind misses nothing. Equal rows are found
+once (`distinct_rows`), so that no later search meets a distance of zero.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.engine import Workers, fill, row_blocks
 
+# A guess: 8,192 rows of a hundred features are 6.5 MB, which a core keeps near.
 TARGETS_WIDENED = 8192
 """Targets copied in 64 bits at once."""
 
@@ -27,21 +29,21 @@ Rows: TypeAlias = Any
 
 
 @compiled_part
-def squared_distance(left, right):
+def squared_distance(row, other_row):
     """Return the squared distance of two dense rows; the same bits wherever it is called."""
-    n = left.size
+    n = row.size
     whole = n - n % 8
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     # Eight running sums written out: the compiler may not reorder sums, so we give it the order.
     for t in range(0, whole, 8):
-        d0 = np.float64(left[t]) - np.float64(right[t])
-        d1 = np.float64(left[t + 1]) - np.float64(right[t + 1])
-        d2 = np.float64(left[t + 2]) - np.float64(right[t + 2])
-        d3 = np.float64(left[t + 3]) - np.float64(right[t + 3])
-        d4 = np.float64(left[t + 4]) - np.float64(right[t + 4])
-        d5 = np.float64(left[t + 5]) - np.float64(right[t + 5])
-        d6 = np.float64(left[t + 6]) - np.float64(right[t + 6])
-        d7 = np.float64(left[t + 7]) - np.float64(right[t + 7])
+        d0 = np.float64(row[t]) - np.float64(other_row[t])
+        d1 = np.float64(row[t + 1]) - np.float64(other_row[t + 1])
+        d2 = np.float64(row[t + 2]) - np.float64(other_row[t + 2])
+        d3 = np.float64(row[t + 3]) - np.float64(other_row[t + 3])
+        d4 = np.float64(row[t + 4]) - np.float64(other_row[t + 4])
+        d5 = np.float64(row[t + 5]) - np.float64(other_row[t + 5])
+        d6 = np.float64(row[t + 6]) - np.float64(other_row[t + 6])
+        d7 = np.float64(row[t + 7]) - np.float64(other_row[t + 7])
         s0 += d0 * d0
         s1 += d1 * d1
         s2 += d2 * d2
@@ -52,25 +54,38 @@ def squared_distance(left, right):
         s7 += d7 * d7
     total = ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
     for t in range(whole, n):
-        difference = np.float64(left[t]) - np.float64(right[t])
+        difference = np.float64(row[t]) - np.float64(other_row[t])
         total += difference * difference
     return total
 
 
 @compiled
-def _dense_pairs(left_rows, right_rows, left, right, out):
-    for pair in range(left.size):
-        out[pair] = squared_distance(left_rows[left[pair]], right_rows[right[pair]])
+def _dense_pairs(left_rows, right_rows, rows_of_pairs, others_of_pairs, out):
+    for pair in range(rows_of_pairs.size):
+        out[pair] = squared_distance(
+            left_rows[rows_of_pairs[pair]], right_rows[others_of_pairs[pair]]
+        )
 
 
 @compiled
-def _sparse_pairs(data, indices, indptr, other_data, other_indices, other_indptr, left, right, out):
+def _sparse_pairs(
+    data,
+    indices,
+    indptr,
+    other_data,
+    other_indices,
+    other_indptr,
+    rows_of_pairs,
+    others_of_pairs,
+    out,
+):
     """Write the squared distances of pairs of sparse rows with sorted columns."""
-    for pair in range(left.size):
-        a, a_end = indptr[left[pair]], indptr[left[pair] + 1]
-        b, b_end = other_indptr[right[pair]], other_indptr[right[pair] + 1]
+    for pair in range(rows_of_pairs.size):
+        a, a_end = indptr[rows_of_pairs[pair]], indptr[rows_of_pairs[pair] + 1]
+        b, b_end = other_indptr[others_of_pairs[pair]], other_indptr[others_of_pairs[pair] + 1]
         total = 0.0
         while a < a_end or b < b_end:
+            # Columns are sorted, so one walk along both rows meets every column once.
             if b == b_end or (a < a_end and indices[a] < other_indices[b]):
                 difference = np.float64(data[a])
                 a += 1
@@ -86,7 +101,7 @@ def _sparse_pairs(data, indices, indptr, other_data, other_indices, other_indptr
 
 
 def pair_distances(
-    left_rows: Rows, right_rows: Rows, left: np.ndarray, right: np.ndarray
+    left_rows: Rows, right_rows: Rows, rows_of_pairs: np.ndarray, others_of_pairs: np.ndarray
 ) -> np.ndarray:
     """Return the exact squared distance of each pair ``left_rows[left], right_rows[right]``.
 
@@ -96,13 +111,13 @@ def pair_distances(
     >>> pair_distances(rows, rows, np.array([0]), np.array([1]))
     array([25.])
     """
-    out = np.empty(left.size)
+    out = np.empty(rows_of_pairs.size)
     if issparse(left_rows):
         a, b = left_rows, right_rows
         arrays = (a.data, a.indices, a.indptr, b.data, b.indices, b.indptr)
-        _sparse_pairs(*arrays, left, right, out)
+        _sparse_pairs(*arrays, rows_of_pairs, others_of_pairs, out)
     else:
-        _dense_pairs(left_rows, right_rows, left, right, out)
+        _dense_pairs(left_rows, right_rows, rows_of_pairs, others_of_pairs, out)
     return out
 
 
@@ -130,11 +145,12 @@ class Lifted:
 
     def swapped(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return the other side of the product for these rows, (n, n_features + 2)."""
-        other = self.points[rows]
-        swapped = np.empty_like(other)
-        swapped[:, :-2] = other[:, :-2]
-        swapped[:, -2] = other[:, -1]
-        swapped[:, -1] = other[:, -2]
+        points = self.points[rows]
+        swapped = np.empty_like(points)
+        swapped[:, :-2] = points[:, :-2]
+        # So that each row's half square meets the other row's 1: one product gives the distance.
+        swapped[:, -2] = points[:, -1]
+        swapped[:, -1] = points[:, -2]
         return swapped
 
 
@@ -148,6 +164,7 @@ def lifted(
 ) -> Lifted:
     """Lift dense rows, in another order if one is given, for products in `dtype`."""
     n_rows, n_features = rows.shape
+    # The bound on the error grows with the distance from the centre, so it lies amid the rows.
     middle = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype) if centre is None else centre
     points = np.empty((n_rows, n_features + 2), dtype)
     half_squares = np.empty(n_rows)
@@ -165,10 +182,11 @@ def _lift(
     half_squares: np.ndarray,
 ) -> None:
     centred = points[:, :-2]
-    some = rows[block] if order is None else rows[order[block]]
-    np.subtract(some, middle, out=centred, casting="same_kind")
+    rows_of_block = rows[block] if order is None else rows[order[block]]
+    np.subtract(rows_of_block, middle, out=centred, casting="same_kind")
     half_squares[:] = 0.5 * np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
     points[:, -2] = -half_squares
+    # Set against -half_squares of the other row, this adds both lengths to the product.
     points[:, -1] = 1.0
 
 
@@ -200,9 +218,9 @@ class Targets(ABC):
 
     def squared_from(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return the squared distances of some rows from all targets, and bounds on their error."""
-        products, both = self._products(rows)
+        products, half_sums = self._products(rows)
         relative, absolute = self.errors
-        return 2.0 * (both - products), relative * both + absolute
+        return 2.0 * (half_sums - products), relative * half_sums + absolute
 
     @abstractmethod
     def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -233,12 +251,13 @@ class DenseTargets(Targets):
     def _products(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         rows = rows - self.centre
         halves = 0.5 * np.einsum("ij,ij->i", rows, rows)
-        products, both = np.empty((2, len(rows), len(self.targets)))
+        # Centred first: far from the origin, products lose the digits that tell rows apart.
+        products, half_sums = np.empty((2, len(rows), len(self.targets)))
         for part in row_blocks(len(self.targets), TARGETS_WIDENED):
-            some = self.targets[part] - self.centre
-            np.matmul(rows, some.T, out=products[:, part])
-            both[:, part] = halves[:, None] + 0.5 * np.einsum("ij,ij->i", some, some)
-        return products, both
+            centred = self.targets[part] - self.centre
+            np.matmul(rows, centred.T, out=products[:, part])
+            half_sums[:, part] = halves[:, None] + 0.5 * np.einsum("ij,ij->i", centred, centred)
+        return products, half_sums
 
 
 def as_targets(rows: Rows) -> Targets:
@@ -251,3 +270,99 @@ def as_targets(rows: Rows) -> Targets:
     array([[1., 1.]])
     """
     return SparseTargets(rows) if issparse(rows) else DenseTargets(rows)
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Which rows are equal: a group for each row, a first row and all members for each group."""
+
+    group: np.ndarray
+    """(n_rows,) the group of each row; groups are numbered by their first row."""
+    first: np.ndarray
+    """(n_groups,) the smallest row of each group, ascending."""
+    members: np.ndarray
+    """(n_rows,) rows by group, ascending within each."""
+    starts: np.ndarray
+    """(n_groups + 1,) where each group's members begin."""
+
+
+@compiled_part
+def _mix(state, value):
+    # The odd multiplier, 2**64 over the golden ratio, spreads neighbouring bit patterns far.
+    # The shift brings the well mixed high bits down, where the next value is added.
+    state = (state ^ value) * np.uint64(0x9E3779B97F4A7C15)
+    return state ^ (state >> np.uint64(29))
+
+
+@compiled
+def _dense_hashes(bits, hashes):
+    for row in range(bits.shape[0]):
+        state = np.uint64(0)
+        for column in range(bits.shape[1]):
+            state = _mix(state, np.uint64(bits[row, column]))
+        # Column numbers are not hashed: in dense rows the order of values is enough.
+        hashes[row] = state
+
+
+@compiled
+def _sparse_hashes(bits, indices, indptr, hashes):
+    for row in range(indptr.size - 1):
+        state = np.uint64(0)
+        for place in range(indptr[row], indptr[row + 1]):
+            state = _mix(_mix(state, np.uint64(indices[place])), np.uint64(bits[place]))
+        hashes[row] = state
+
+
+def _hashes(rows: Rows) -> np.ndarray:
+    hashes = np.empty(rows.shape[0], np.uint64)
+    values = rows.data if issparse(rows) else rows
+    # Adding zero turns -0.0, which has other bits, into 0.0, which it equals.
+    bits = np.ascontiguousarray(values + values.dtype.type(0.0))
+    bits = bits.view(np.uint32 if values.dtype.itemsize == 4 else np.uint64)
+    if issparse(rows):
+        _sparse_hashes(bits, rows.indices, rows.indptr, hashes)
+    else:
+        _dense_hashes(bits, hashes)
+    return hashes
+
+
+def _are_equal(rows: Rows, rows_of_pairs: np.ndarray, others_of_pairs: np.ndarray) -> bool:
+    if issparse(rows):
+        return (rows[rows_of_pairs] != rows[others_of_pairs]).nnz == 0
+    return bool(np.array_equal(rows[rows_of_pairs], rows[others_of_pairs]))
+
+
+def distinct_rows(rows: Rows) -> DistinctRows | None:
+    """Return which rows are equal, or ``None`` when all differ.
+
+    Examples
+    --------
+    >>> distinct_rows(np.array([[1.0], [2.0], [1.0]])).group
+    array([0, 1, 0])
+    >>> distinct_rows(np.array([[1.0], [2.0]])) is None
+    True
+    """
+    n_rows = rows.shape[0]
+    hashes = _hashes(rows)
+    # A stable sort keeps equal hashes in the order of rows: the first of a run is the smallest.
+    by_hash = np.argsort(hashes, kind="stable")
+    is_repeat = hashes[by_hash][1:] == hashes[by_hash][:-1]
+    if not is_repeat.any():
+        return None
+    begins = np.concatenate([[True], ~is_repeat])
+    run_first = by_hash[np.maximum.accumulate(np.where(begins, np.arange(n_rows), 0))]
+    repeats = ~begins
+    if not _are_equal(rows, by_hash[repeats], run_first[repeats]):
+        # Two different rows with one 64-bit hash: compare the rows themselves.
+        dense = rows.toarray() if issparse(rows) else rows
+        _, first_of, inverse = np.unique(dense, axis=0, return_index=True, return_inverse=True)
+        first_row = first_of[inverse.ravel()]
+    else:
+        first_row = np.empty(n_rows, np.int64)
+        first_row[by_hash] = run_first
+    first, group = np.unique(first_row, return_inverse=True)
+    if first.size == n_rows:
+        return None
+    members = np.argsort(group, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
+    return DistinctRows(group, first, members, starts)

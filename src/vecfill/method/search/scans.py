@@ -11,6 +11,7 @@ import numpy as np
 from vecfill.machine.compiled import compiled, compiled_part
 from vecfill.method.search.distances import squared_distance
 
+# A guess: 64 numbers in 32 bits are four cache lines, and 4 to 16 vector registers.
 CHUNK = 64
 """Products compared at once with the worst kept: long enough for vector instructions."""
 
@@ -18,6 +19,7 @@ CHUNK = 64
 @compiled_part
 def push(values, indices, value, index):
     """Insert into a list sorted by falling value, dropping its last."""
+    # From the end: most newcomers are only a little better than the worst, and move few others.
     place = values.size - 1
     while place > 0 and values[place - 1] < value:
         values[place] = values[place - 1]
@@ -54,16 +56,17 @@ def scan_rows(products, rows, first_column, mine, theirs, values, indices):
     n_rows, n_columns = products.shape
     for place in range(n_rows):
         row = rows[place]
-        kept, kept_indices = values[row], indices[row]
-        worst = kept[-1]
+        best, best_indices = values[row], indices[row]
+        # Read once: a list in memory would be read again for every product.
+        worst = best[-1]
         for start in range(0, n_columns, CHUNK):
             stop = min(start + CHUNK, n_columns)
             if stop - start < CHUNK or _has_larger(products[place, start : start + CHUNK], worst):
                 for t in range(start, stop):
                     value = products[place, t]
                     if value > worst and theirs[first_column + t] != mine[row]:
-                        push(kept, kept_indices, value, first_column + t)
-                        worst = kept[-1]
+                        push(best, best_indices, value, first_column + t)
+                        worst = best[-1]
 
 
 @compiled
@@ -73,6 +76,7 @@ def scan_columns(products, first_row, columns, mine, theirs, values, indices):
     worst = np.empty(CHUNK, products.dtype)
     for start in range(0, n_columns, CHUNK):
         width = min(CHUNK, n_columns - start)
+        # Columns have thresholds of their own, gathered so that a chunk is compared at once.
         for t in range(width):
             worst[t] = values[columns[start + t], -1]
         for place in range(n_rows):
@@ -93,6 +97,7 @@ def merge_lists(values, indices, other_values, other_indices):
     for row in range(n_rows):
         for rank in range(n_listed):
             value, index = other_values[row, rank], other_indices[row, rank]
+            # Both lists fall, so nothing after this can enter.
             if value <= values[row, -1]:
                 break
             is_there = False
@@ -115,6 +120,7 @@ def rank_exactly(rows, first, indices, squared):
             index = indices[row, rank]
             value = np.inf if index < 0 else squared_distance(mine, rows[index])
             place = rank
+            # Insertion: lists are nearly sorted, since products are nearly distances.
             while place > 0 and (
                 squared[row, place - 1] > value
                 or (squared[row, place - 1] == value and indices[row, place - 1] > index)

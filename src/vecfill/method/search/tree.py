@@ -5,6 +5,11 @@ another one. The lists nearly always hold it; when some row of the component has
 to prove that (its `reach` is no longer than the edge), that row searches all other rows, in
 blocks. Edges are ordered by (squared distance, smaller row, larger row), a strict order, so the
 tree is unique and no rounding or number of threads can change it.
+
+Edges may also come in parts. By the cycle property an edge that is not in the minimum spanning
+forest of its own part is not in that of the whole. So each part keeps its forest, about two edges a
+row, and the forest of all these is the forest of all listed edges. The shortest listed edge out of
+any set of rows is in it, which is all that growing the tree asks for.
 """
 
 from __future__ import annotations
@@ -38,6 +43,7 @@ class Tree:
 def root(parent, node):
     """Return the row that stands for a node's component, and shorten the way there."""
     while parent[node] != node:
+        # Halves the way for whoever comes next; no second pass and no recursion.
         parent[node] = parent[parent[node]]
         node = parent[node]
     return node
@@ -46,6 +52,7 @@ def root(parent, node):
 @compiled_part
 def _precedes(squared, i, j, other_squared, other_i, other_j):
     """Tell whether edge (i, j) comes before another in the strict order of edges."""
+    # No edge yet (-1) loses to any edge.
     if squared != other_squared or other_i < 0:
         return squared < other_squared or other_i < 0
     low, other_low = min(i, j), min(other_i, other_j)
@@ -72,19 +79,19 @@ def _shortest_edges(indices, squared, component, n_components, out_index, out_sq
     for row in range(n_rows):
         mine = component[row]
         for rank in range(n_listed):
-            other = np.int64(indices[row, rank])  # one type of number: `offer` is compiled once
-            if component[other] != mine:
-                offer(best, ends, mine, squared[row, rank], row, other)
-                offer(best, ends, component[other], squared[row, rank], row, other)
-        other = out_index[row]
-        if other >= 0 and component[other] != mine:
-            offer(best, ends, mine, out_squared[row], row, other)
-            offer(best, ends, component[other], out_squared[row], row, other)
+            neighbor = np.int64(indices[row, rank])  # one type of number: `offer` is compiled once
+            if component[neighbor] != mine:
+                offer(best, ends, mine, squared[row, rank], row, neighbor)
+                offer(best, ends, component[neighbor], squared[row, rank], row, neighbor)
+        neighbor = out_index[row]
+        if neighbor >= 0 and component[neighbor] != mine:
+            offer(best, ends, mine, out_squared[row], row, neighbor)
+            offer(best, ends, component[neighbor], out_squared[row], row, neighbor)
     return best, ends
 
 
 @compiled
-def join(component, may_choose, best, ends, left, right, squared, n_edges):
+def join(component, may_choose, best, ends, tails, heads, squared, n_edges):
     """Add the chosen edges, relabel the components; return the counts of edges and components."""
     n_components = best.size
     parent = np.arange(n_components)
@@ -93,8 +100,9 @@ def join(component, may_choose, best, ends, left, right, squared, n_edges):
             a = root(parent, component[ends[chooser, 0]])
             b = root(parent, component[ends[chooser, 1]])
             if a != b:
+                # The smaller row stands for both: labels do not depend on the order of edges.
                 parent[max(a, b)] = min(a, b)
-                left[n_edges], right[n_edges] = ends[chooser]
+                tails[n_edges], heads[n_edges] = ends[chooser]
                 squared[n_edges] = best[chooser]
                 n_edges += 1
     label = np.full(n_components, -1)
@@ -189,41 +197,43 @@ def grown_tree(
     n_rows = reach.size
     component = np.arange(n_rows)
     n_components, n_edges = n_rows, 0
-    left, right = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
+    tails, heads = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
     squared = np.empty(n_rows - 1)
     reach = reach.copy()
-    seen = SeenEdges(n_rows)
+    seen_to = SeenEdges(n_rows)
     search: Outside | None = None
     while n_components > 1:
-        best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
+        best, ends = shortest_edges(component, n_components, seen_to.index, seen_to.squared)
         may_search = who_searches(component, n_components)
         is_unsure = reach <= best[component]
         queries = np.flatnonzero(is_unsure & may_search[component])
         if queries.size:
             search = search or make_search()
             near = search.near(queries, best[component[queries]], component)
-            seen.add(queries, *near, component)
+            seen_to.add(queries, *near, component)
             # A first edge out lowers the bound of the whole component: fewer rows are unsure.
-            best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
+            best, ends = shortest_edges(component, n_components, seen_to.index, seen_to.squared)
             is_unsure = reach <= best[component]
             queries = np.flatnonzero(is_unsure & may_search[component])
         if search is not None and queries.size:
-            found = search.outside(queries, best[component[queries]], component)
-            seen.add(queries, found.index, found.squared, component)
-            reach[queries] = found.sure_to
-            best, ends = shortest_edges(component, n_components, seen.index, seen.squared)
+            searched = search.outside(queries, best[component[queries]], component)
+            seen_to.add(queries, searched.index, searched.squared, component)
+            reach[queries] = searched.sure_to
+            best, ends = shortest_edges(component, n_components, seen_to.index, seen_to.squared)
+            # They have searched everything within the bound, so they are sure now.
             is_unsure[queries] = False
         may_choose = np.ones(n_components, np.bool_)
+        # A component with an unsure row waits: a shorter edge may still be found.
         may_choose[component[is_unsure]] = False
         n_edges, n_components = join(
-            component, may_choose, best, ends, left, right, squared, n_edges
+            component, may_choose, best, ends, tails, heads, squared, n_edges
         )
     assert n_edges == n_rows - 1
-    return Tree(left, right, squared)
+    return Tree(tails, heads, squared)
 
 
 @compiled
-def _prim(distances, left, right, lengths):
+def _prim(distances, tails, heads, lengths):
     n_rows = distances.shape[0]
     best = np.full(n_rows, np.inf)
     nearest = np.full(n_rows, -1)
@@ -243,7 +253,7 @@ def _prim(distances, left, right, lengths):
                 best[row], nearest[row], row, best[chosen], nearest[chosen], chosen
             ):
                 chosen = row
-        left[edge], right[edge], lengths[edge] = nearest[chosen], chosen, best[chosen]
+        tails[edge], heads[edge], lengths[edge] = nearest[chosen], chosen, best[chosen]
         is_in[chosen] = True
         current = chosen
 
@@ -257,7 +267,93 @@ def tree_of_distances(distances: np.ndarray) -> Tree:
     [1.0, 4.0]
     """
     n_edges = len(distances) - 1
-    left, right = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)
+    tails, heads = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)
     lengths = np.empty(n_edges)
-    _prim(distances, left, right, lengths)
-    return Tree(left, right, lengths**2)
+    _prim(distances, tails, heads, lengths)
+    return Tree(tails, heads, lengths**2)
+
+
+EDGE = np.dtype([("squared", np.float64), ("low", np.int32), ("high", np.int32)])
+"""An edge of squared length and two rows, the lower number first."""
+
+
+@compiled
+def _first_to_join(low, high, n_rows):
+    """Tell which edges of a sorted list join two components."""
+    parent = np.arange(n_rows)
+    joins = np.zeros(low.size, np.bool_)
+    for edge in range(low.size):
+        a, b = root(parent, low[edge]), root(parent, high[edge])
+        if a != b:
+            parent[max(a, b)] = min(a, b)
+            joins[edge] = True
+    return joins
+
+
+@compiled
+def _shortest_listed(low, high, squared, component, n_components, out_index, out_squared):
+    """Return the shortest edge that leaves each component, listed or found by a search."""
+    best = np.full(n_components, np.inf)
+    ends = np.full((n_components, 2), -1)
+    for edge in range(low.size):
+        i, j = low[edge], high[edge]
+        if component[i] != component[j]:
+            offer(best, ends, component[i], squared[edge], i, j)
+            offer(best, ends, component[j], squared[edge], i, j)
+    for row in range(component.size):
+        neighbor = out_index[row]
+        if neighbor >= 0 and component[neighbor] != component[row]:
+            offer(best, ends, component[row], out_squared[row], row, neighbor)
+            offer(best, ends, component[neighbor], out_squared[row], row, neighbor)
+    return best, ends
+
+
+def edges_of_lists(rows: np.ndarray, numbers: np.ndarray, squared: np.ndarray) -> np.ndarray:
+    """Return the edges from rows to the rows that they list; -1 is none.
+
+    Examples
+    --------
+    >>> edges_of_lists(np.array([4]), np.array([[2, -1]]), np.array([[9.0, np.inf]])).tolist()
+    [(9.0, 2, 4)]
+    """
+    place, rank = np.nonzero(numbers >= 0)
+    edges = np.empty(place.size, EDGE)
+    mine, neighbors = rows[place], numbers[place, rank]
+    edges["squared"] = squared[place, rank]
+    edges["low"], edges["high"] = np.minimum(mine, neighbors), np.maximum(mine, neighbors)
+    return edges
+
+
+def spanning_forest(edges: np.ndarray) -> np.ndarray:
+    """Return the minimum spanning forest of some edges, by (length, low, high).
+
+    Examples
+    --------
+    >>> edges = np.array([(1.0, 0, 1), (2.0, 0, 2), (2.0, 1, 2)], EDGE)
+    >>> spanning_forest(edges).tolist()
+    [(1.0, 0, 1), (2.0, 0, 2)]
+    """
+    # The strict order of edges, on which all parts agree.
+    order = np.lexsort((edges["high"], edges["low"], edges["squared"]))
+    edges = edges[order]
+    rows, ends = np.unique(np.concatenate([edges["low"], edges["high"]]), return_inverse=True)
+    low, high = ends[: edges.size], ends[edges.size :]
+    return edges[_first_to_join(low, high, rows.size)]
+
+
+def tree_of_forest(forest: np.ndarray, reach: np.ndarray, search: Outside) -> Tree:
+    """Return the spanning tree of all rows: the forest's edges, and what searches find between.
+
+    It is the exact minimum spanning tree if no pair that is not listed is nearer than the `reach`
+    of either row, and if the search is exact.
+
+    Examples
+    --------
+    >>> from vecfill.method.search.tree_search import TileSearch
+    >>> forest, reach = np.array([(1.0, 0, 1)], EDGE), np.ones(3)
+    >>> search = TileSearch(np.array([[0.0], [1.0], [3.0]]), reach, None)
+    >>> tree_of_forest(forest, reach, search).squared.tolist()
+    [1.0, 4.0]
+    """
+    columns = (np.ascontiguousarray(forest[name]) for name in ("low", "high", "squared"))
+    return grown_tree(reach, partial(_shortest_listed, *columns), lambda: search)

@@ -31,12 +31,15 @@ from vecfill.method.search.distances import (
 from vecfill.method.search.neighbors import TILE, Neighbors, careful_blocks
 from vecfill.method.search.scans import scan_rows
 
+# A guess: two could be swapped by rounding, and four hardly ever are not enough.
 N_KEPT = 4
 """Candidates a searching row keeps: room for rounding to swap a few before we look closer."""
 
+# A guess.
 N_NEAR = 2
 """Cells looked at for a first edge, which makes a bound for the search that proves."""
 
+# A guess; half of what nearest rows take, since one edge is looked for and not many.
 N_NEXT = 8
 """Cells met in the first batch of the search that proves."""
 
@@ -57,16 +60,20 @@ class Found:
 
 
 def first_edges(
-    position: np.ndarray, row: np.ndarray, other: np.ndarray, squared: np.ndarray, n_queries: int
+    position: np.ndarray,
+    row: np.ndarray,
+    other_ends: np.ndarray,
+    squared: np.ndarray,
+    n_queries: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each query, its first edge in the strict order: other end and length."""
-    low, high = np.minimum(row, other), np.maximum(row, other)
+    low, high = np.minimum(row, other_ends), np.maximum(row, other_ends)
     order = np.lexsort((high, low, squared, position))
-    found, first = np.unique(position[order], return_index=True)
+    answered, first = np.unique(position[order], return_index=True)
     index = np.full(n_queries, -1, np.int64)
     length = np.full(n_queries, np.inf)
-    index[found] = other[order[first]]
-    length[found] = squared[order[first]]
+    index[answered] = other_ends[order[first]]
+    length[answered] = squared[order[first]]
     return index, length
 
 
@@ -76,9 +83,11 @@ class _Kept:
     def __init__(self, lift: Lifted, places: np.ndarray, bounds: np.ndarray) -> None:
         relative, absolute = product_error(lift.n_features, np.float32)
         with np.errstate(over="ignore"):
+            # The other end is at most the bound away, which bounds its length and so the error.
             partner = 0.5 * (lift.lengths[places] + np.sqrt(bounds)) ** 2
         partner = np.minimum(partner, lift.half_squares.max())
         self.errors = relative * (lift.half_squares[places] + partner) + absolute
+        # What is farther than the bound is never kept; rounded down in 64 bits and in 32.
         floor = np.nextafter(-0.5 * (bounds + self.errors), -np.inf).astype(np.float32)
         floor = np.nextafter(floor, np.float32(-np.inf))
         self.values = np.repeat(floor[:, None], N_KEPT, axis=1)
@@ -132,28 +141,28 @@ class OutsideSearch(ABC):
             index, squared = self._carefully(queries, bounds, component)
             return Found(index, squared, np.minimum(squared, np.nextafter(bounds, np.inf)))
         places, sure_to = self.place[queries], bounds.copy()
-        kept = _Kept(self.lift, places, bounds)
-        self._search(places, sure_to, component[self.row_at].astype(np.int32), kept)
-        index, squared = self._edges(queries, kept)
-        unlisted_at_least = -2.0 * kept.values[:, -1].astype(np.float64) - kept.errors
-        doubtful = np.flatnonzero((kept.indices[:, -1] >= 0) & (squared >= unlisted_at_least))
+        candidates = _Kept(self.lift, places, bounds)
+        self._search(places, sure_to, component[self.row_at].astype(np.int32), candidates)
+        index, squared = self._edges(queries, candidates)
+        unlisted_at_least = -2.0 * candidates.values[:, -1].astype(np.float64) - candidates.errors
+        doubtful = np.flatnonzero((candidates.indices[:, -1] >= 0) & (squared >= unlisted_at_least))
         if doubtful.size:
-            found = self._carefully(queries[doubtful], bounds[doubtful], component)
-            index[doubtful], squared[doubtful] = found
+            exact_edges = self._carefully(queries[doubtful], bounds[doubtful], component)
+            index[doubtful], squared[doubtful] = exact_edges
         # All edges up to and with the bound are found, so the next one is longer.
         return Found(index, squared, np.minimum(squared, np.nextafter(sure_to, np.inf)))
 
     @abstractmethod
     def _search(
-        self, places: np.ndarray, bounds: np.ndarray, theirs: np.ndarray, kept: _Kept
+        self, places: np.ndarray, bounds: np.ndarray, theirs: np.ndarray, candidates: _Kept
     ) -> None:
         """Let queries at these places keep candidates; lower bounds to how far all is seen."""
 
-    def _edges(self, queries: np.ndarray, kept: _Kept) -> tuple[np.ndarray, np.ndarray]:
+    def _edges(self, queries: np.ndarray, candidates: _Kept) -> tuple[np.ndarray, np.ndarray]:
         """Return the first edge of each query among its candidates: other end and length."""
         index = np.empty(queries.size, np.int64)
         squared = np.empty(queries.size)
-        decide = partial(_decide, self.rows, self.numbers, self.row_at, queries, kept.indices)
+        decide = partial(_decide, self.rows, self.numbers, self.row_at, queries, candidates.indices)
         blocks = row_blocks(queries.size, DECIDED_AT_ONCE)
         fill([index, squared], decide, blocks, n_jobs=self.n_jobs)
         return index, squared
@@ -167,8 +176,8 @@ class OutsideSearch(ABC):
         about = (self.numbers, component, queries, bounds)
         search = partial(_search_carefully, self._targets, *about)
         parts = careful_blocks(np.arange(queries.size), self.rows.shape[0])
-        found = parallel_map(search, parts, n_jobs=self.n_jobs)
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+        edges = parallel_map(search, parts, n_jobs=self.n_jobs)
+        return np.concatenate([f[0] for f in edges]), np.concatenate([f[1] for f in edges])
 
 
 def _numbered(numbers: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
@@ -188,10 +197,10 @@ def _decide(
     """Write the first edge of some queries among their candidates: other end and length."""
     position, rank = np.nonzero(candidates[block] >= 0)
     row = queries[block][position]
-    other = row_at[candidates[block][position, rank]]
-    length = pair_distances(rows, rows, row, other)
-    row, other = _numbered(numbers, row), _numbered(numbers, other)
-    index[:], squared[:] = first_edges(position, row, other, length, index.size)
+    other_ends = row_at[candidates[block][position, rank]]
+    length = pair_distances(rows, rows, row, other_ends)
+    row, other_ends = _numbered(numbers, row), _numbered(numbers, other_ends)
+    index[:], squared[:] = first_edges(position, row, other_ends, length, index.size)
 
 
 def _search_carefully(
@@ -206,11 +215,11 @@ def _search_carefully(
     squared, error = targets.squared_from(rows[mine])
     squared[component[mine][:, None] == component] = np.inf
     limit = np.minimum((squared + error).min(axis=1), bounds[part])
-    position, other = np.nonzero(squared - error <= limit[:, None])
+    position, other_ends = np.nonzero(squared - error <= limit[:, None])
     row = mine[position]
-    length = pair_distances(rows, rows, row, other)
-    row, other = _numbered(numbers, row), _numbered(numbers, other)
-    return first_edges(position, row, other, length, part.size)
+    length = pair_distances(rows, rows, row, other_ends)
+    row, other_ends = _numbered(numbers, row), _numbered(numbers, other_ends)
+    return first_edges(position, row, other_ends, length, part.size)
 
 
 def _search_tiles(
@@ -233,19 +242,21 @@ class TileSearch(OutsideSearch):
     """Searches all rows in tiles, those with the least reach first."""
 
     def __init__(self, rows: Rows, reach: np.ndarray, n_jobs: Workers) -> None:
+        # Rows with a reach beyond the bound are no targets; in this order they come last.
         by_reach = np.argsort(reach, kind="stable")
         lift = None if issparse(rows) else lifted(rows, order=by_reach, n_jobs=n_jobs)
         super().__init__(rows, lift, by_reach, n_jobs)
         self.sorted_reach = reach[by_reach]
 
-    def _search(self, places, bounds, theirs, kept):
+    def _search(self, places, bounds, theirs, candidates):
         assert self.lift is not None
+        # Queries with like bounds share the rows that they must look at.
         order = np.argsort(bounds, kind="stable")
         blocks = row_blocks(order.size, TILE)
         widest = np.array([bounds[order[block]].max() for block in blocks])
         n_targets = np.searchsorted(self.sorted_reach, widest, side="right").tolist()
         items = [(places[order[block]], n) for block, n in zip(blocks, n_targets, strict=True)]
-        with kept.lists_of(order) as lists:
+        with candidates.lists_of(order) as lists:
             search = partial(_search_tiles, self.lift, theirs)
             fill(lists, search, blocks, items=items, n_jobs=self.n_jobs)
 
@@ -270,28 +281,29 @@ class CellSearch(OutsideSearch):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return an edge out for each query that has one to the nearest cells."""
         places = self.place[queries]
-        kept = _Kept(self.cells.lift, places, bounds)
+        candidates = _Kept(self.cells.lift, places, bounds)
         theirs = component[self.row_at].astype(np.int32)
-        self._meet(places, bounds.copy(), theirs, kept, n_first=N_NEAR, n_next=0)
-        return self._edges(queries, kept)
+        self._meet(places, bounds.copy(), theirs, candidates, n_first=N_NEAR, n_next=0)
+        return self._edges(queries, candidates)
 
-    def _search(self, places, bounds, theirs, kept):
-        self._meet(places, bounds, theirs, kept, n_first=0, n_next=N_NEXT)
+    def _search(self, places, bounds, theirs, candidates):
+        self._meet(places, bounds, theirs, candidates, n_first=0, n_next=N_NEXT)
 
-    def _meet(self, places, bounds, theirs, kept, *, n_first: int, n_next: int) -> None:
+    def _meet(self, places, bounds, theirs, candidates, *, n_first: int, n_next: int) -> None:
         cells = self.cells
         lowest = np.minimum.reduceat(theirs, cells.starts[:-1])
         highest = np.maximum.reduceat(theirs, cells.starts[:-1])
+        # Cells are searched in the order of positions.
         order = np.argsort(places, kind="stable")
         components = Components(
             theirs=theirs,
             only=np.where(lowest == highest, lowest, np.int32(-1)),
             least_reach=self.least_reach,
             bounds=bounds[order],
-            errors=kept.errors[order],
+            errors=candidates.errors[order],
         )
         options = {"n_first": n_first, "n_next": n_next, "components": components}
-        with kept.lists_of(order) as lists:
+        with candidates.lists_of(order) as lists:
             search_cells(cells, places[order], lists, **options, n_jobs=self.n_jobs)
         bounds[order] = components.bounds
 

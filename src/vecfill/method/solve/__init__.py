@@ -4,8 +4,7 @@
 - `factorisation`: a sparse factor that is kept, and a forecast of how much it would fill up
 - `krylov`: iteration for a block of columns, with plain sweeps as the preconditioner
 - `multilevel`: a better preconditioner, for systems in which few rows are known
-- `parts`: weights on known and on unknown rows, in the order of the equations
-- `sides`: right sides from what is given, solutions to where they are wanted
+- `parts`: the parts of the unknown rows' equations: weights, right sides, and back again
 - `system`: the equations of the unknown rows, solved by whichever of these is quickest
 - `condensed`: known rows as mixes of known rows alone, which all folds share
 - `lanes`: sixteen numbers that compiled code computes with at once

@@ -21,6 +21,7 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers
 from vecfill.method.solve.system import RESIDUAL_TOL, UnknownSystem
 
+# A guess; decision 26 has what columns that begin at one row took.
 CHEAPER = 1.5
 """How many times longer a column of the transposed equations takes."""
 
@@ -54,6 +55,7 @@ class Condensed:
         is_hidden = np.zeros(self.known.size, np.bool_)
         is_hidden[np.searchsorted(self.known, hidden)] = True
         among_hidden = np.eye(hidden.size) - mine[:, is_hidden]
+        # Rounding alone makes a share negative.
         shares = np.maximum(np.linalg.solve(among_hidden, mine[:, ~is_hidden]), 0.0)
         return shares / shares.sum(axis=1, keepdims=True)
 

@@ -13,12 +13,15 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
+# Decision 26. Two sizes, because fill grows as a power that only two sizes tell.
 FILL_SAMPLES = (2000, 4000)
 """Rows of the two pieces that are factored to forecast the fill of the whole."""
 
+# As `MOST_FILL` of `system`: fill only grows with size.
 HOPELESS = 20.0
 """Fill of the smaller piece beyond which nobody asks how much more the whole would have."""
 
+# A guess: the power that two pieces tell is not trusted further.
 MOST_FORECAST = 25
 """Rows of a system to rows of the larger piece: beyond this a forecast of fill is a guess."""
 
@@ -54,9 +57,9 @@ class Factor:
 
     def transposed(self) -> Factor:
         """Return what solves the transposed system; the factors are shared."""
-        other = Factor.__new__(Factor)
-        other.__dict__.update(self.__dict__, is_transposed=not self.is_transposed)
-        return other
+        transposed = Factor.__new__(Factor)
+        transposed.__dict__.update(self.__dict__, is_transposed=not self.is_transposed)
+        return transposed
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return the solution for a block of right sides."""
@@ -99,15 +102,16 @@ def expected_fill(weights: csr_array) -> float:
     n_rows = int(part_sizes.max())
     if n_rows > MOST_FORECAST * FILL_SAMPLES[1]:
         return np.inf
+    # Any row of the largest part would do; this one is the same in every run.
     middle = int(np.flatnonzero(part == part_sizes.argmax())[n_rows // 2])
     nearby = breadth_first_order(weights, middle, directed=False, return_predecessors=False)
     fills = []
     # A piece that is nearly the whole would cost as much as what it is to forecast.
     sizes = [min(size, max(1, n_rows * size // (4 * FILL_SAMPLES[1]))) for size in FILL_SAMPLES]
     for size in sizes:
-        some = np.sort(nearby[:size])
-        piece = csr_array(weights[some][:, some])
-        fills.append(factor_of(piece).nnz / (piece.nnz + some.size))
+        rows = np.sort(nearby[:size])
+        piece = csr_array(weights[rows][:, rows])
+        fills.append(factor_of(piece).nnz / (piece.nnz + rows.size))
         if fills[0] > HOPELESS:
             return np.inf
     small, large = fills

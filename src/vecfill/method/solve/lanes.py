@@ -109,43 +109,36 @@ def scaled(typing: Any, lanes: Any, factor: Any) -> Any:  # noqa: ARG001
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0].dtype
-        one = context.cast(builder, arguments[1], signature.args[1], kind)
+        multiplier = context.cast(builder, arguments[1], signature.args[1], kind)
         nothing = ir.Constant(_vector(kind), ir.Undefined)
-        first = builder.insert_element(nothing, one, ir.Constant(ir.IntType(32), 0))
+        first = builder.insert_element(nothing, multiplier, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), N_LANES), [0] * N_LANES)
         return builder.fmul(builder.shuffle_vector(first, nothing, zeros), arguments[0])
 
     return lanes(lanes, factor), generate
 
 
-@operation
-def product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
-    """Return lane times lane."""
+def _lane_by_lane(name: str, instruction: str) -> Any:
+    """Return the operation of one instruction on two rows of lanes of the same type."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fmul(*arguments)
+    def define(typing: Any, lanes: Any, more_lanes: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            return getattr(builder, instruction)(*arguments)
 
-    return left(left, right), generate
+        return lanes(lanes, more_lanes), generate
 
-
-@operation
-def quotient(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
-    """Return lane over lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fdiv(*arguments)
-
-    return left(left, right), generate
+    define.__name__ = name
+    return operation(define)
 
 
-@operation
-def plus(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001
-    """Return lane plus lane."""
+product = _lane_by_lane("product", "fmul")
+"""Lane times lane."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.fadd(*arguments)
+quotient = _lane_by_lane("quotient", "fdiv")
+"""Lane over lane."""
 
-    return left(left, right), generate
+plus = _lane_by_lane("plus", "fadd")
+"""Lane plus lane."""
 
 
 @operation

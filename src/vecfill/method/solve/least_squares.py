@@ -9,15 +9,19 @@ import numpy as np
 
 from vecfill.machine.compiled import compiled_part
 
+# A guess: far above rounding in 64 bits, and far below what real neighbours differ by.
 PIVOT_TOL = 1e-10
 """A pivot smaller than this share of its diagonal means that neighbours are dependent."""
 
+# A guess, above `PIVOT_TOL`, so that a matrix with it can be factored. See decision 3.
 TIE_RIDGE = 1e-9
 """Share of the mean diagonal that picks, among equally good mixes, the one of least norm."""
 
+# A guess: weights agree with scipy.optimize.nnls to 1e-10 (docs/method.md).
 DUAL_TOL = 1e-11
 """A gradient above this, on a Gram matrix of mean diagonal 1, lets a neighbour in."""
 
+# A guess.
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest do not set the floor: they are zeros with noise."""
 
@@ -82,6 +86,7 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
     is_in[:n] = False
     is_barred = np.zeros(n, np.bool_)
     _gradient(gram, target, n, x, gradient)
+    # More steps than any problem took; rounding must not make it go on for ever.
     for _ in range(20 * n + 50):
         entering = -1
         for j in range(n):
@@ -105,6 +110,7 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
             leaving = -1
             for a in range(n_support):
                 j = support[a]
+                # The largest step that keeps every weight from turning negative.
                 if solution[a] <= 0.0 and x[j] <= step * (x[j] - solution[a]):
                     step = x[j] / (x[j] - solution[a])
                     leaving = j
@@ -112,6 +118,7 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
                 j = support[a]
                 x[j] += step * (solution[a] - x[j])
             if leaving < 0:
+                # The others have moved, so that one that was dependent may help now.
                 is_barred[:] = False
                 break
             x[leaving] = 0.0
@@ -128,6 +135,7 @@ def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solut
     It begins with all neighbours in; `solution` is theirs already if `is_solved`.
     """
     is_in[:n] = True
+    # To exchange all at once may fail to help a few times before it does.
     fewest_bad, patience = n + 1, 3
     for step in range(5 * n + 20):
         n_support = _support_of(is_in, n, support)
@@ -161,6 +169,7 @@ def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solut
                 else:
                     is_in[j] = gradient[j] > DUAL_TOL
         else:
+            # One at a time, always the last: Murty's rule, which cannot cycle.
             is_in[last_bad] = not is_in[last_bad]
     _active_set(gram, target, n, x, is_in, support, factor, solution, gradient)
 
@@ -207,6 +216,7 @@ def weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
     mean_diagonal = 0.0
     for j in range(n):
         mean_diagonal += gram[j, j] / n
+    # Only directions of the target matter, since weights are divided by their sum in the end.
     largest_target = 0.0
     for j in range(n):
         largest_target = max(largest_target, abs(target[j]))

@@ -18,15 +18,19 @@ from vecfill.method.solve.factorisation import Factor
 from vecfill.method.solve.krylov import less_weighted
 from vecfill.method.solve.lanes import load, plus, scaled, store
 
+# A guess.
 COARSEST = 400
 """Rows at which a factorisation is quicker than another level."""
 
+# A guess: such a level would cost as much as the one above it.
 MOST_LEFT = 0.8
 """A level that leaves a larger share of the rows is not worth its sweeps."""
 
+# A guess; twice joined, groups have about seven rows.
 MOST_IN_GROUP = 4
 """Small groups lose little; they make one level more."""
 
+# Over-correction is usual where corrections are constant on groups; that it is 1.4 is a guess.
 OVERSHOOT = 1.4
 """A correction that is constant on groups is too short; this evens out its length."""
 
@@ -43,10 +47,11 @@ def _groups(indptr, indices, weights):
             continue
         strongest, partner = 0.0, -1
         for place in range(indptr[row], indptr[row + 1]):
-            other = indices[place]
-            has_room = group[other] < 0 or size[group[other]] < MOST_IN_GROUP
-            if other != row and has_room and weights[place] > strongest:
-                strongest, partner = weights[place], other
+            neighbor = indices[place]
+            has_room = group[neighbor] < 0 or size[group[neighbor]] < MOST_IN_GROUP
+            if neighbor != row and has_room and weights[place] > strongest:
+                strongest, partner = weights[place], neighbor
+        # A partner that has a group takes the row in, if there is room; so no row stays alone.
         if partner >= 0 and group[partner] >= 0:
             group[row] = group[partner]
         else:
@@ -63,21 +68,22 @@ def _groups(indptr, indices, weights):
 def _sweep_forward(indptr, indices, weights, diagonal, right, out):
     """Write one Gauss-Seidel sweep from zero, first row to last."""
     for row in range(len(right)):
-        mixed = load(right, row)
+        mixture = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
+            # From zero, rows that come later hold nothing yet.
             if indices[place] < row:
-                mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
-        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
+                mixture = plus(mixture, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixture, 1.0 / diagonal[row]))
 
 
 @compiled
 def _sweep_backward(indptr, indices, weights, diagonal, right, out):
     """Improve `out` by one Gauss-Seidel sweep, last row to first."""
     for row in range(len(right) - 1, -1, -1):
-        mixed = load(right, row)
+        mixture = load(right, row)
         for place in range(indptr[row], indptr[row + 1]):
-            mixed = plus(mixed, scaled(load(out, indices[place]), weights[place]))
-        store(out, row, scaled(mixed, 1.0 / diagonal[row]))
+            mixture = plus(mixture, scaled(load(out, indices[place]), weights[place]))
+        store(out, row, scaled(mixture, 1.0 / diagonal[row]))
 
 
 @compiled
@@ -85,10 +91,10 @@ def _restricted_rest(indptr, indices, weights, diagonal, right, vectors, group, 
     """Write what is left over, ``right - (D - W) vectors``, summed over groups."""
     out[:] = 0.0
     for row in range(len(right)):
-        rest = plus(load(right, row), scaled(load(vectors, row), -diagonal[row]))
+        residue = plus(load(right, row), scaled(load(vectors, row), -diagonal[row]))
         for place in range(indptr[row], indptr[row + 1]):
-            rest = plus(rest, scaled(load(vectors, indices[place]), weights[place]))
-        store(out, group[row], plus(load(out, group[row]), rest))
+            residue = plus(residue, scaled(load(vectors, indices[place]), weights[place]))
+        store(out, group[row], plus(load(out, group[row]), residue))
 
 
 @compiled
@@ -118,12 +124,13 @@ def _coarser(
     """Return weights and diagonal of the same system among groups."""
     entry = weights.tocoo()
     ends = (group[entry.row], group[entry.col])
-    joined = csr_array((entry.data, ends), (n_groups, n_groups))
-    joined.sum_duplicates()
-    within = joined.diagonal()
-    joined.setdiag(0.0)
-    joined.eliminate_zeros()
-    return joined, np.bincount(group, weights=diagonal, minlength=n_groups) - within
+    coarse = csr_array((entry.data, ends), (n_groups, n_groups))
+    coarse.sum_duplicates()
+    # Weights within a group act on the group itself, so they move to the diagonal.
+    within = coarse.diagonal()
+    coarse.setdiag(0.0)
+    coarse.eliminate_zeros()
+    return coarse, np.bincount(group, weights=diagonal, minlength=n_groups) - within
 
 
 def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
@@ -132,10 +139,10 @@ def _groups_of_groups(weights: csr_array) -> tuple[np.ndarray, int]:
     Among groups the system is denser, so that many small levels would cost more than they save.
     """
     # Strength is mutual: a row may lean on one that does not lean on it.
-    both = csr_array(weights + weights.T)
-    group, n_groups = _groups(both.indptr, both.indices, both.data)
-    joined, _ = _coarser(both, np.zeros(both.shape[0]), group, n_groups)
-    again, n_groups = _groups(joined.indptr, joined.indices, joined.data)
+    mutual = csr_array(weights + weights.T)
+    group, n_groups = _groups(mutual.indptr, mutual.indices, mutual.data)
+    coarse, _ = _coarser(mutual, np.zeros(mutual.shape[0]), group, n_groups)
+    again, n_groups = _groups(coarse.indptr, coarse.indices, coarse.data)
     return again[group], n_groups
 
 
@@ -162,6 +169,7 @@ class Multilevel:
             out[:] = self._coarsest.solve(right)
             return
         level = self.levels[depth]
+        # Forward on the way down and backward on the way up: news travels both ways.
         _sweep_forward(*level.arrays, right, out)
         coarse = np.empty((int(level.group.max()) + 1, right.shape[1]))
         _restricted_rest(*level.arrays, right, out, level.group, coarse)

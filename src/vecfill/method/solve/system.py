@@ -27,17 +27,27 @@ from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
 from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
 from vecfill.method.solve.lanes import N_LANES
 from vecfill.method.solve.multilevel import Multilevel
-from vecfill.method.solve.parts import OrderedParts, ordered_parts, split_weights
-from vecfill.method.solve.sides import GivenSides, KnownSides, Sides, SparseSides
+from vecfill.method.solve.parts import (
+    GivenSides,
+    KnownSides,
+    OrderedParts,
+    Sides,
+    SparseSides,
+    ordered_parts,
+    split_weights,
+)
 
 logger = logging.getLogger(__name__)
 
+# Decision 7: far below what 32-bit vectors can show.
 RESIDUAL_TOL = 1e-8
 """Relative residual that every column must reach, computed afresh and not by recurrence."""
 
+# Decision 7.
 MOST_ROWS_FACTORED = 3000
 """Below this a sparse factorisation is always quick; above it may fill up."""
 
+# A guess: sweeps take some tens of products with the system, too.
 MOST_FILL = 20.0
 """A factor with more entries than this times those of the system is slower than iterating."""
 
@@ -47,18 +57,23 @@ N_COLUMNS = N_LANES
 N_PILOT_BLOCKS = 2
 """Blocks of columns that show how sweeps go: two, so that a second thread is not idle."""
 
+# Decision 7.
 PILOT_ITER = 40
 """Iterations with plain sweeps after which the system counts as hard: few rows are known."""
 
+# Decision 26: the pilot is given up after ten iterations if it is far behind.
 FIRST_ITER = 10
 """Iterations after which a system counts as hard if it is far from where it should be by then."""
 
+# A guess: a walk then takes ten steps on average before it meets a known row.
 SLOW_LEAK = 0.1
 """Mean weight of unknown rows on known ones below which sweeps are expected to be slow."""
 
+# A guess: below, the forecast itself would cost more than a factor can save.
 LEAST_SWEEPS = 1000
 """Iterations of all columns together that must be left for a forecast of fill to be worth it."""
 
+# A guess, many times what real systems took; what stalls is factored.
 MAX_KRYLOV = 3000
 
 Went = tuple[int, float]
@@ -66,9 +81,9 @@ Went = tuple[int, float]
 
 
 def _relative_residual(weights: csr_array, right: np.ndarray, vectors: np.ndarray) -> float:
-    rest = np.linalg.norm(right - vectors + weights @ vectors, axis=0)
+    misfit = np.linalg.norm(right - vectors + weights @ vectors, axis=0)
     scale = np.maximum(np.linalg.norm(right, axis=0), np.finfo(np.float64).tiny)
-    return float((rest / scale).max(initial=0.0))
+    return float((misfit / scale).max(initial=0.0))
 
 
 def _solve_by_factor(
@@ -80,9 +95,9 @@ def _solve_by_factor(
 ) -> Went:
     """Write the solution for a few columns."""
     right, _, exponents = sides.of(columns)
-    found = factor.solve(right)
-    sides.put(found, exponents, out)
-    return 0, _relative_residual(weights, right, found)
+    solution = factor.solve(right)
+    sides.put(solution, exponents, out)
+    return 0, _relative_residual(weights, right, solution)
 
 
 def _solve_by_iteration(
@@ -94,24 +109,24 @@ def _solve_by_iteration(
     out: np.ndarray,
 ) -> Went:
     """Write the same by iteration, within the `limits` of `solve_columns`."""
-    right, found, exponents = sides.of(columns)
-    went = solve_columns(weights, right, found, precondition, **limits)
-    sides.put(found, exponents, out)
-    return went
+    right, solution, exponents = sides.of(columns)
+    reached = solve_columns(weights, right, solution, precondition, **limits)
+    sides.put(solution, exponents, out)
+    return reached
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is given and where the solution goes, column by column."""
+    """Right sides, or what they are made of, and where the solution goes, column by column."""
 
     sides: Sides
-    given: Any
+    inputs: Any
     """A dense or a CSC array."""
     out: np.ndarray
     n_jobs: Workers
 
     def run(self, solve: Callable[..., Went], blocks: list[slice]) -> list[Went]:
-        columns = [self.given[:, block] for block in blocks]
+        columns = [self.inputs[:, block] for block in blocks]
         solve = partial(solve, self.sides)
         return fill([self.out], solve, blocks, items=columns, axis=1, n_jobs=self.n_jobs)
 
@@ -180,7 +195,7 @@ class _Equations:
     @one_blas_thread()
     def quickest(self, task: _Task, tol: float) -> tuple[str, list[Went]]:
         """Return the way that is quickest for these equations, and the blocks that are solved."""
-        n_columns = task.given.shape[1]
+        n_columns = task.inputs.shape[1]
         if self.weights.shape[0] <= MOST_ROWS_FACTORED:
             return "factor", []
         if self.is_slow and self._pays_to_factor(PILOT_ITER, n_columns):
@@ -198,16 +213,16 @@ class _Equations:
     @one_blas_thread()
     def solve(self, task: _Task, tol: float, way: str | None = None) -> Went:
         """Solve all columns; return the iterations and the largest relative residual."""
-        blocks = row_blocks(task.given.shape[1], N_COLUMNS)
-        way, went = self.quickest(task, tol) if way is None else (way, [])
-        went += task.run(self._solver(way, tol), blocks[len(went) :])
-        stalled = [place for place, (_, residual) in enumerate(went) if not residual <= tol]
+        blocks = row_blocks(task.inputs.shape[1], N_COLUMNS)
+        way, reached = self.quickest(task, tol) if way is None else (way, [])
+        reached += task.run(self._solver(way, tol), blocks[len(reached) :])
+        stalled = [place for place, (_, residual) in enumerate(reached) if not residual <= tol]
         if stalled and way != "factor":
             # A factorisation may cost much memory, but it never stalls.
             again = task.run(self._factoring(), [blocks[place] for place in stalled])
             for place, (_, residual) in zip(stalled, again, strict=True):
-                went[place] = (went[place][0], residual)
-        return max((n for n, _ in went), default=0), max((r for _, r in went), default=0.0)
+                reached[place] = (reached[place][0], residual)
+        return max((n for n, _ in reached), default=0), max((r for _, r in reached), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -263,8 +278,10 @@ class UnknownSystem:
 
     def is_thin(self) -> bool:
         """Tell whether the equations are small, or slow to iterate and their factor thin."""
-        own = self._equations
-        return self.n_unknown <= MOST_ROWS_FACTORED or (own.is_slow and own.fill <= MOST_FILL)
+        equations = self._equations
+        return self.n_unknown <= MOST_ROWS_FACTORED or (
+            equations.is_slow and equations.fill <= MOST_FILL
+        )
 
     def solve(
         self, right: np.ndarray, *, tol: float = RESIDUAL_TOL, n_jobs: Workers = None
@@ -291,11 +308,12 @@ class UnknownSystem:
         """
         shares = np.empty((rows.size, self.n_known))
         for block in row_blocks(rows.size, N_COLUMNS):
-            some = rows[block]
-            wanted = np.zeros((self.n_unknown, some.size))
-            wanted[some, np.arange(some.size)] = 1.0
-            visits = self.solve_transposed(wanted, tol=tol, n_jobs=n_jobs).vectors
+            targets = rows[block]
+            units = np.zeros((self.n_unknown, targets.size))
+            units[targets, np.arange(targets.size)] = 1.0
+            visits = self.solve_transposed(units, tol=tol, n_jobs=n_jobs).vectors
             shares[block] = (self._on_known.T @ visits[self._order]).T
+        # Rounding alone makes a share negative.
         shares = np.maximum(shares, 0.0)
         return shares / shares.sum(axis=1, keepdims=True)
 
@@ -318,8 +336,8 @@ class UnknownSystem:
         no second array is needed. Returns the iterations and the largest relative residual.
         The first columns show which `way` is quickest, unless that is given.
         """
-        wanted = None if places is None else np.argsort(self._order)[places]
-        sides = KnownSides(self._on_known, self._is_known, rows[self._order], wanted)
+        equations_at = None if places is None else np.argsort(self._order)[places]
+        sides = KnownSides(self._on_known, self._is_known, rows[self._order], equations_at)
         return self._equations.solve(_Task(sides, embedding, out, n_jobs), tol, way)
 
     def through_unknown(

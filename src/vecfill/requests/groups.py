@@ -1,29 +1,15 @@
-"""What a user asks for, option by option: built once, passed whole, recorded whole.
-
-`Reading` says how files, tables and names are read, `Method` how to impute, `Trust` what to say
-about the result, `Replacement` which rows to replace, `Output` what to write besides vectors, and
-`Scale` how to run beyond memory. `Ask` holds all of them. Python functions take their fields as
-keyword arguments (`takes`), and `vecfill.cli.options` makes shell options of them, so an option is
-described here and nowhere else. This module loads nothing heavy, because ``vecfill --help`` needs
-it.
-"""
+"""The options of each group: for each its default, its meaning and the values it takes."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
-from functools import wraps
-from importlib import import_module
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar
 
 from vecfill.errors import OptionError
-
-Returned = TypeVar("Returned")
-
+from vecfill.requests.option import Request, option
 
 KINDS: dict[str, Any] = {
     "features": "vecfill.inputs.domain:domain_of_features",
@@ -57,120 +43,6 @@ FILE_OPTIONS = ("format", "member")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
-    """What an option means and which values it takes."""
-
-    what: str
-    type: type = str
-    choices: Collection[str] = ()
-    low: float | None = None
-    high: float | None = None
-    metavar: str | None = None
-    several: bool = False
-    """Whether it takes a list, and may be repeated in a shell."""
-    in_shell: bool = True
-    panel: str = ""
-    """Heading under which a command's help lists it; by default that of its request."""
-
-
-def loaded(entry: Any) -> Any:
-    """Return an entry of a table, from where it is if it is written as ``"module:name"``.
-
-    So the table says what there is, and only what is asked for is loaded.
-
-    Examples
-    --------
-    >>> loaded("math:sqrt")(9.0), loaded(abs)(-1)
-    (3.0, 1)
-    """
-    if not isinstance(entry, str):
-        return entry
-    module, _, name = entry.partition(":")
-    return getattr(import_module(module), name)
-
-
-def option(default: Any, what: str, **details: Any) -> Any:
-    """Return a field of a request with its default, its meaning and the values it takes."""
-    return field(default=default, metadata={"option": Described(what=what, **details)})
-
-
-def described(request: type[Request], name: str) -> Described:
-    """Return what an option of a request means."""
-    return next(option for option in fields(request) if option.name == name).metadata["option"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A group of options; every value is checked when it is built."""
-
-    panel: ClassVar[str] = "Options"
-    """Heading under which a command's help lists them."""
-
-    def __post_init__(self) -> None:
-        for option in fields(self):
-            value = getattr(self, option.name)
-            checked = _checked(option.name, value, option.metadata["option"])
-            object.__setattr__(self, option.name, checked)
-
-    def asked(self) -> list[str]:
-        """Return the options that differ from their defaults.
-
-        Examples
-        --------
-        >>> from vecfill.requests import Reading
-        >>> Reading(key="name", match="loose").asked()
-        ['key']
-        """
-        return [
-            option.name for option in fields(self) if getattr(self, option.name) != option.default
-        ]
-
-    def refuse_unused(self, used: Collection[str], among: Collection[str], why: str) -> None:
-        """Refuse the options `among` some that were asked for and would not be used.
-
-        Examples
-        --------
-        >>> from vecfill.requests import Reading
-        >>> Reading(key="name").refuse_unused((), ("key",), "an Embedding has its words")
-        Traceback (most recent call last):
-        vecfill.errors.OptionError: key='name' cannot be used here: an Embedding has its words.
-        """
-        for name in self.asked():
-            if name in among and name not in used:
-                raise OptionError(f"{name}={getattr(self, name)!r} cannot be used here: {why}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every option with its value, for manifests."""
-        return {option.name: _plain(getattr(self, option.name)) for option in fields(self)}
-
-
-def _checked(name: str, value: Any, option: Described) -> Any:
-    """Return a value as its option holds it, or refuse it by name."""
-    from vecfill import checks  # noqa: PLC0415
-
-    if value is None:
-        return None
-    if option.several:
-        return (value,) if isinstance(value, str) else tuple(value)
-    if option.type is bool:
-        return checks.true_or_false(value, name)
-    if option.type is int:
-        return checks.whole_number(value, name, low=int(option.low or 0))
-    if option.type is float:
-        low = -float("inf") if option.low is None else option.low
-        return checks.number(value, name, low=low, high=option.high)
-    if option.choices and isinstance(value, str):
-        return checks.one_of(value, name, option.choices)
-    return value
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict") and not isinstance(value, Mapping):
-        return value.to_dict()
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reading(Request):
     """How an embedding and a table are read, and how their names are matched.
 
@@ -184,24 +56,21 @@ class Reading(Request):
 
     key: str | None = option(
         None, "Column that names the entities. By default the first column.", metavar="COLUMN"
-    )
+    )  # fmt: skip
     vector: str | None = option(
         None, "Column of vectors. If EMBEDDING is left out, it is in TABLE.", metavar="COLUMN"
-    )
+    )  # fmt: skip
     kind: str = option(
-        "features",
-        "What TABLE holds: feature columns, word vectors, a square matrix, or a graph.",
+        "features", "What TABLE holds: feature columns, word vectors, a square matrix, or a graph.",
         choices=KINDS,
-    )
+    )  # fmt: skip
     names: Any = option(
         None,
         "Use the names of entities as a source: their spelling, the words they consist of (parts), "
         "or both (auto). By default auto if EMBEDDING has many other words. If this is said, TABLE "
         "may have nothing but names. In Python, this can also be a list with the names of the rows "
-        "of an array.",
-        metavar="auto|off|spelling|parts",
-        panel="Names",
-    )
+        "of an array.", metavar="auto|off|spelling|parts", panel="Names",
+    )  # fmt: skip
     text: tuple[str, ...] = option(
         (), "Column of TABLE with a text about each entity. It becomes a source of its own.",
         several=True, metavar="COLUMN",
@@ -209,9 +78,8 @@ class Reading(Request):
     encoder: Any = option(
         None,
         "Folder of a sentence-transformers or model2vec model that turns texts into vectors. By "
-        "default TF-IDF, or the word vectors of EMBEDDING.",
-        metavar="FOLDER",
-    )
+        "default TF-IDF, or the word vectors of EMBEDDING.", metavar="FOLDER",
+    )  # fmt: skip
     source: tuple[str, ...] = option(
         (),
         "Another file that describes the entities, as NAME=FILE or NAME=FILE:KIND (features, "
@@ -221,10 +89,8 @@ class Reading(Request):
     match: str = option(
         "loose",
         "How far a name may differ from its word: not at all, only in case, or also in separators, "
-        "accents and legal suffixes (loose).",
-        choices=LEVELS,
-        panel="Names",
-    )
+        "accents and legal suffixes (loose).", choices=LEVELS, panel="Names",
+    )  # fmt: skip
     aliases: Mapping[str, str] | str | os.PathLike[str] | None = option(
         None, "CSV file with two columns, entity and word, for names that do not match "
         "automatically.", metavar="FILE", panel="Names",
@@ -232,18 +98,14 @@ class Reading(Request):
     exclude: tuple[str, ...] = option(
         (),
         "Treat this entity as unknown even if its name matches a word; or a file of such names, "
-        "one per line.",
-        several=True,
-        metavar="NAME|FILE",
-        panel="Names",
-    )
+        "one per line.", several=True, metavar="NAME|FILE", panel="Names",
+    )  # fmt: skip
     counts: Any = option(
         None,
         "How often each entity occurs: a file with entity and count, or a column of TABLE. By "
-        "default, rarity is taken from the order of the words in EMBEDDING.",
-        metavar="FILE|COLUMN",
+        "default, rarity is taken from the order of the words in EMBEDDING.", metavar="FILE|COLUMN",
         panel="Names",
-    )
+    )  # fmt: skip
     min_count: float | None = option(
         None, "Treat entities with a lower count than this as unknown. Needs counts=.",
         type=float, low=0.0, metavar="N", panel="Names",
@@ -258,7 +120,7 @@ class Reading(Request):
     )  # fmt: skip
     categorical: tuple[str, ...] = option(
         (), "Column whose numbers are category codes.", several=True, metavar="COLUMN"
-    )
+    )  # fmt: skip
     categorical_weight: float = option(
         1.0, "Weight of a categorical column relative to a standardized numeric one.",
         type=float, low=0.0, metavar="W", in_shell=False,
@@ -270,10 +132,10 @@ class Reading(Request):
     )  # fmt: skip
     n_dims: int = option(
         128, "Dimensions of the vectors computed from an edge list.", type=int, low=1, metavar="N"
-    )
+    )  # fmt: skip
     encoding: str = option(
         "utf-8", "Encoding of a CSV or TSV table, for example latin-1.", metavar="NAME"
-    )
+    )  # fmt: skip
     separator: str | None = option(
         None, "Separator of a text table, for example ; or tab. By default a comma or a tab, "
         "whichever the file uses.", metavar="CHAR",
@@ -284,10 +146,10 @@ class Reading(Request):
     )  # fmt: skip
     format: str | None = option(
         None, "Format of EMBEDDING. By default it is detected.", metavar="FORMAT"
-    )
+    )  # fmt: skip
     member: str | None = option(
         None, "File to read if EMBEDDING is a zip of several.", metavar="NAME"
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -334,9 +196,8 @@ class Method(Request):
         "auto (the default) chooses the method that restores hidden known rows best; paper is "
         "exactly the method of the paper. In Python, this can also be a predictor such as "
         "vecfill.LatentSemantic, or the decision of an evaluation of the same table and "
-        "embedding, which saves the time of choosing again.",
-        choices=("auto", "paper"),
-    )
+        "embedding, which saves the time of choosing again.", choices=("auto", "paper"),
+    )  # fmt: skip
     preparation: str | None = option(
         None, "Use this preparation of the rows instead of choosing one: as_given, standardized, "
         "unit_rows, unit_rows_without_first_component, rank_normal or rank_normal_unit_rows.",
@@ -359,28 +220,25 @@ class Method(Request):
         "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
         "neighbors among methods that are within 5 % of the best cosine (balanced).",
         choices=("balanced", "cosine", "rank"),
-    )
+    )  # fmt: skip
     candidates: str = option(
         "all",
         "What auto tries: everything, or only latent semantic imputation with four preparations "
-        "(classic).",
-        choices=("all", "classic"),
-    )
+        "(classic).", choices=("all", "classic"),
+    )  # fmt: skip
     offset: str = option(
         "auto",
         "Move the vectors of entities that are rare themselves to where rare vectors lie, if that "
-        "brings hidden rare entities nearer (auto), or never (off).",
-        choices=("auto", "off"),
-    )
+        "brings hidden rare entities nearer (auto), or never (off).", choices=("auto", "off"),
+    )  # fmt: skip
     force: bool = option(
         False,
         "Impute even if TABLE carries no signal about EMBEDDING, if the new vectors are nearly one "
-        "vector, or if too few entities are known to check.",
-        type=bool,
-    )
+        "vector, or if too few entities are known to check.", type=bool,
+    )  # fmt: skip
     seed: int = option(
         0, "Random seed. The same seed gives the same result.", type=int, low=0, metavar="N"
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -398,11 +256,11 @@ class Method(Request):
             "goal": ("balanced", "how auto chooses"),
             "offset": ("auto", "what auto does about rare entities"),
         }
-        for name, (usual, what) in about.items():
-            if getattr(self, name) != usual:
+        for name, (default, subject) in about.items():
+            if getattr(self, name) != default:
                 raise OptionError(
-                    f"{name}={getattr(self, name)!r} is about {what}, and here nothing is chosen. "
-                    "Leave it out, or leave out the method or setting."
+                    f"{name}={getattr(self, name)!r} is about {subject}, and here nothing is "
+                    "chosen. Leave it out, or leave out the method or setting."
                 )
 
     def setting(self) -> dict[str, Any]:
@@ -501,7 +359,7 @@ class Scale(Request):
     )  # fmt: skip
     memory: Any = option(
         "4GB", "Memory limit for all processes of the job on one machine.", metavar="SIZE"
-    )
+    )  # fmt: skip
     recall: float | None = option(
         None, "Share of the true nearest neighbours to find; 1 compares all pairs. By default 1 if "
         "that is fast, otherwise 0.95.", type=float, low=0.1, high=1.0, metavar="R",
@@ -538,140 +396,13 @@ class Output(Request):
     evaluate: bool = option(
         False,
         "Compare the chosen method with others on hidden known entities, and add this to the "
-        "report. Takes several times as long. The vectors stay the same.",
-        type=bool,
-        panel="Trust",
-    )
+        "report. Takes several times as long. The vectors stay the same.", type=bool, panel="Trust",
+    )  # fmt: skip
     manifest: bool = option(
         True, "Write OUTPUT.manifest.json, a record of versions, options and input files.",
         type=bool,
     )  # fmt: skip
     overwrite: bool = option(
-        False,
-        "Replace existing files. Without this option, the command stops if a file exists.",
+        False, "Replace existing files. Without this option, the command stops if a file exists.",
         type=bool,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ask:
-    """All that a user asked for.
-
-    Examples
-    --------
-    >>> ask = Ask.of(key="name", min_degree=5)
-    >>> ask.reading.key, ask.method.min_degree, ask.trust.level
-    ('name', 5, 0.9)
-    """
-
-    reading: Reading = field(default_factory=Reading)
-    method: Method = field(default_factory=Method)
-    trust: Trust = field(default_factory=Trust)
-    replacement: Replacement = field(default_factory=Replacement)
-    output: Output = field(default_factory=Output)
-    scale: Scale = field(default_factory=Scale)
-
-    @classmethod
-    def of(cls, **options: Any) -> Ask:
-        """Return what some options ask for; each goes to the group that has it."""
-        by_group: dict[str, dict[str, Any]] = {}
-        for name, value in options.items():
-            by_group.setdefault(_GROUP_OF[name], {})[name] = value
-        built: dict[str, Any] = {
-            group: _KINDS[group](**values) for group, values in by_group.items()
-        }
-        return cls(**built)
-
-    def to_dict(self, *groups: str) -> dict[str, Any]:
-        """Return every option of some groups with its value, for manifests."""
-        return {k: v for group in groups for k, v in getattr(self, group).to_dict().items()}
-
-
-_KINDS: dict[str, type[Request]] = {
-    "reading": Reading,
-    "method": Method,
-    "trust": Trust,
-    "replacement": Replacement,
-    "output": Output,
-    "scale": Scale,
-}
-_GROUP_OF = {option.name: group for group, kind in _KINDS.items() for option in fields(kind)}
-
-
-def all_options() -> list[Field[Any]]:
-    """Return all options of all kinds, for those who name them in other words."""
-    return [option for kind in _KINDS.values() for option in fields(kind)]
-
-
-def takes(*kinds: type[Request]) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
-    """Let a function take an `Ask` while its callers pass options of these kinds as keywords.
-
-    An option that does not exist is refused by name, with the nearest one that does. Who has an
-    `Ask` already, such as a command of the shell, passes it whole (``ask=``).
-
-    Examples
-    --------
-    >>> @takes(Reading)
-    ... def show(table, *, ask):
-    ...     print(table, ask.reading.key, ask.reading.match)
-    >>> show("towns.csv", key="name")
-    towns.csv name loose
-    >>> show("towns.csv", kye="name")
-    Traceback (most recent call last):
-    vecfill.errors.OptionError: kye is not an option of show. Did you mean key?
-    """
-    options = [option for kind in kinds for option in fields(kind)]
-
-    def with_options(function: Callable[..., Returned]) -> Callable[..., Returned]:
-        parameters = inspect.signature(function).parameters.values()
-        plain = [parameter for parameter in parameters if parameter.name != "ask"]
-        names = {parameter.name for parameter in plain}
-        known = {option.name for option in options}
-
-        @wraps(function)
-        def called(*args: Any, ask: Ask | None = None, **values: Any) -> Returned:
-            asked = {name: values.pop(name) for name in [*values] if name not in names}
-            for name in asked:
-                if name not in known:
-                    raise OptionError(_unknown_option(name, function.__name__, names | known))
-            return function(*args, **values, ask=Ask.of(**asked) if ask is None else ask)
-
-        shown = [
-            inspect.Parameter(
-                parameter.name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default
-            )
-            for parameter in options
-            if parameter.name not in names
-        ]
-        cast(Any, called).__signature__ = inspect.Signature([*plain, *shown])
-        called.__doc__ = _with_options(function.__doc__ or "", kinds)
-        return called
-
-    return with_options
-
-
-def _with_options(text: str, kinds: Collection[type[Request]]) -> str:
-    """Return a docstring with a list of all options before its examples."""
-    lines = ["Options", "-------"]
-    for kind in kinds:
-        for option in fields(kind):
-            lines += [
-                f"{option.name}={option.default!r}",
-                f"    {_in_python(option.metadata['option'].what)}",
-            ]
-    # Python 3.13 takes the margin out of docstrings, and earlier versions leave it there.
-    head, mark, examples = inspect.cleandoc(text).partition("Examples\n--------\n")
-    return f"{head}{chr(10).join(lines)}\n\n{mark}{examples}"
-
-
-def _in_python(about: str) -> str:
-    """Return help as Python's documentation says it: TABLE is a word of the shell."""
-    for word in ("EMBEDDING", "TABLE", "OUTPUT"):
-        about = about.replace(word, f"the {word.lower()}")
-    return about
-
-
-def _unknown_option(name: str, where: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    hint = f" Did you mean {near[0]}?" if near else f" Options are {', '.join(sorted(known))}."
-    return f"{name} is not an option of {where}.{hint}"
+    )  # fmt: skip
