@@ -85,9 +85,8 @@ if TYPE_CHECKING:
     from vecfill.io.appending import append_rows
     from vecfill.io.atomic import atomic_output
     from vecfill.io.patching import RowChange
-    from vecfill.io.reading import iter_words, read_embedding
+    from vecfill.io.reading import Scan, iter_words, read_embedding
     from vecfill.io.replacing import replace_rows
-    from vecfill.io.scanning import Scan
     from vecfill.io.verifying import Verification, verify
     from vecfill.io.writing import write_embedding
 
@@ -108,7 +107,7 @@ __all__ = [
 # Loaded when first asked for: the command line lists formats before it loads NumPy and Arrow.
 _HOMES = {
     "RowChange": "patching",
-    "Scan": "scanning",
+    "Scan": "reading",
     "Verification": "verifying",
     "append_rows": "appending",
     "atomic_output": "atomic",

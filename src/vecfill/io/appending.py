@@ -10,13 +10,13 @@ from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.errors import FormatError, InputError
-from vecfill.io.aside import Aside, Sha256
 from vecfill.io.atomic import OutputFile, atomic_outputs
 from vecfill.io.batches import RowReader, WantedWords, check_finite, shown
 from vecfill.io.codec import Codec
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import Patch, Patching
 from vecfill.io.sources import ZIP, Source
+from vecfill.io.streams import Aside, Sha256
 from vecfill.io.writing import compressing
 
 

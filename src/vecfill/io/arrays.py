@@ -22,6 +22,7 @@ import numpy as np
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
 from vecfill.io.batches import (
+    MAX_DIMS,
     Batch,
     Bytes,
     Offsets,
@@ -34,7 +35,6 @@ from vecfill.io.batches import (
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
 
 _BLOCK_BYTES = 1 << 24
 DAMAGE = (

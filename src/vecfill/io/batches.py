@@ -20,6 +20,12 @@ Offsets = NDArray[np.int64]
 WHITE = b" \t\n\r\v\f"
 """White space in files is ASCII's: other code points occur as words in real vocabularies."""
 
+MAX_WORD = 1 << 16
+"""Bytes of a word from which on a file is taken for damaged. A guess: words are far shorter."""
+
+MAX_DIMS = 1_000_000
+"""Most dimensions; a header that says more is taken for damaged. A guess with ample room."""
+
 ROWS_PER_BLOCK = 4096
 """Rows of an embedding that are turned into bytes at a time."""
 

@@ -99,7 +99,7 @@ def codec_of(source: Source, format: str | None = None) -> Codec[Any]:  # noqa: 
     """Return the codec that was named, or else the one that a file's content asks for."""
     if format is not None:
         return codec_named(format)
-    from vecfill.io.foreign import refuse_foreign
+    from vecfill.io.sources import refuse_foreign
 
     refuse_foreign(source)
     return next(each.codec for each in CODECS if each.codec.detects(source))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
 from vecfill.io.batches import (
+    MAX_DIMS,
     ROWS_PER_BLOCK,
     Batch,
     blank_words,
@@ -26,7 +27,6 @@ from vecfill.io.batches import (
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_tables
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
 
 WORD, VECTOR = "word", "vector"
 _DAMAGE = (

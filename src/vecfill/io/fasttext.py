@@ -12,12 +12,10 @@ import numpy as np
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, packed
+from vecfill.io.batches import MAX_DIMS, MAX_WORD, WHITE, Batch, Bytes, Offsets, packed
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
-from vecfill.io.word2vec_scan import MAX_WORD
 from vecfill.machine.compiled import compiled
 
 MAGIC = struct.pack("<i", 793712314)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vecfill.io.batches import WHITE
+from vecfill.io.batches import MAX_DIMS, WHITE, shown
+from vecfill.io.cutting import BOM
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.sources import Source
 
-BOM = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"\s*[+-]?\d+[ \t]+[+-]?\d+\s*")
 _SAMPLE_LINES = 200
 
@@ -100,3 +100,40 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
         significant=significant if 3 <= significant <= 7 else None,
         is_coarse=not fixed and significant < 3,
     )
+
+
+def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
+    """Return count and dims of a word2vec header, refused before anything is allocated."""
+    fields = line.split()
+    if len(fields) != 2 or not all(re.fullmatch(rb"[+-]?[0-9]+", field) for field in fields):
+        raise source.refuse(
+            f"line 1 is {shown(line)}, but a word2vec file starts with two whole numbers, "
+            "the count of words and of dimensions. Check what kind of file it is, and pass format=."
+        )
+    if max(len(field) for field in fields) > 18:
+        raise source.refuse(
+            f"the header {shown(line)} holds a number that is far too large. Fetch it again."
+        )
+    n_rows, n_dims = int(fields[0]), int(fields[1])
+    if n_rows < 1 or n_dims < 1:
+        raise source.refuse(
+            f"the header says {n_rows} words of {n_dims} dimensions; both must be at least 1. "
+            "Fetch the file again, or correct its first line."
+        )
+    if n_dims > MAX_DIMS:
+        raise source.refuse(
+            f"the header says {n_dims} dimensions, but vectors have at most {MAX_DIMS} here. "
+            "Fetch the file again, or correct its first line."
+        )
+    return n_rows, n_dims
+
+
+def header(n_rows: int, n_dims: int) -> bytes:
+    """Return the first line of a word2vec file."""
+    return b"%d %d\n" % (n_rows, n_dims)
+
+
+def new_header(old: bytes, n_rows: int) -> bytes:
+    """Return the header with another count, and with the BOM and line ending it had."""
+    counted = re.sub(rb"[0-9]+", str(n_rows).encode("ascii"), old.removeprefix(BOM), count=1)
+    return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")

@@ -13,12 +13,12 @@ import numpy as np
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import FormatError, InputError
 from vecfill.io.appending import append_rows
-from vecfill.io.aside import sha256_of
 from vecfill.io.batches import WantedWords, check_finite, decoded, encoded
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import Patch, PatchedSource, RowChange
 from vecfill.io.sources import Source
+from vecfill.io.streams import sha256_of
 
 
 def replace_rows(

@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, shown
-from vecfill.io.lines import BOM, n_trailing_numbers, sample_lines, text_style
+from vecfill.io.batches import MAX_WORD, WHITE, Batch, Bytes, Offsets, shown
+from vecfill.io.lines import BOM, n_trailing_numbers, parsed_header, sample_lines, text_style
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import POWERS, check_rows, nearest_float, parse_rows
 from vecfill.io.sources import Source
 from vecfill.io.streams import Window
-from vecfill.io.word2vec_binary import parsed_header
-from vecfill.io.word2vec_scan import MAX_WORD
 from vecfill.machine.compiled import compiled
 from vecfill.wording import count
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.io.aside import sha256_of
 from vecfill.io.batches import RowReader, WantedWords, decoded
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import Patch, RowChange
 from vecfill.io.replacing import reader_undone, undone
 from vecfill.io.sources import Source
+from vecfill.io.streams import sha256_of
 
 
 @dataclass(frozen=True)

@@ -16,23 +16,15 @@ from numpy.typing import NDArray
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Offsets, encoded, in_blocks, shown
+from vecfill.io.batches import MAX_WORD, WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
-from vecfill.io.lines import BOM, n_trailing_numbers
+from vecfill.io.lines import header, n_trailing_numbers, new_header, parsed_header
 from vecfill.io.sources import Source
 from vecfill.io.streams import Window
-from vecfill.io.word2vec_scan import (
-    EMPTY,
-    ENDLESS,
-    MAX_WORD,
-    SINGLE,
-    gather,
-    scan_few_rows,
-    scan_rows,
-)
+from vecfill.machine.compiled import compiled, compiled_part
 
-MAX_DIMS = 1_000_000
+SINGLE = np.dtype("<f4")
 _WINDOW = 1 << 21
 _FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
 """Files up to here are scanned without Numba, which takes longer to load than they to read."""
@@ -40,33 +32,10 @@ _FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
 _SAMPLE, _N_LINES = 4096, 3
 """Bytes and lines that must be those of a text for a file with NUL bytes to be taken for one."""
 
+MORE, FULL, ENDLESS, EMPTY = 0, 1, 2, 3
+"""Why a scan ends: more bytes are needed, all places are taken, a word has no end or no letter."""
+
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
-
-
-def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
-    """Return count and dims of a word2vec header, refused before anything is allocated."""
-    fields = line.split()
-    if len(fields) != 2 or not all(re.fullmatch(rb"[+-]?[0-9]+", field) for field in fields):
-        raise source.refuse(
-            f"line 1 is {shown(line)}, but a word2vec file starts with two whole numbers, "
-            "the count of words and of dimensions. Check what kind of file it is, and pass format=."
-        )
-    if max(len(field) for field in fields) > 18:
-        raise source.refuse(
-            f"the header {shown(line)} holds a number that is far too large. Fetch it again."
-        )
-    n_rows, n_dims = int(fields[0]), int(fields[1])
-    if n_rows < 1 or n_dims < 1:
-        raise source.refuse(
-            f"the header says {n_rows} words of {n_dims} dimensions; both must be at least 1. "
-            "Fetch the file again, or correct its first line."
-        )
-    if n_dims > MAX_DIMS:
-        raise source.refuse(
-            f"the header says {n_dims} dimensions, but vectors have at most {MAX_DIMS} here. "
-            "Fetch the file again, or correct its first line."
-        )
-    return n_rows, n_dims
 
 
 class BinaryRows:
@@ -276,17 +245,6 @@ class Word2vecBinary(Codec[BinaryRows]):
         return difference_of_bytes(old, new)
 
 
-def header(n_rows: int, n_dims: int) -> bytes:
-    """Return the first line of a word2vec file."""
-    return b"%d %d\n" % (n_rows, n_dims)
-
-
-def new_header(old: bytes, n_rows: int) -> bytes:
-    """Return the header with another count, and with the BOM and line ending it had."""
-    counted = re.sub(rb"[0-9]+", str(n_rows).encode("ascii"), old.removeprefix(BOM), count=1)
-    return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")
-
-
 def rows_as_bytes(added: Embedding, *, newlines: bool) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""
     ending = b"\n" if newlines else b""
@@ -308,3 +266,102 @@ def check_words(words: Iterable[str]) -> None:
                 f"The word {shown(raw)} is empty, too long or holds white space, which ends a word "
                 "in a word2vec binary file. Write '_' for spaces, or choose another format."
             )
+
+
+def scan_few_rows(
+    buffer: Bytes,
+    end: int,
+    *views_and_dims: Any,
+) -> tuple[int, int, int]:
+    """Do what `scan_rows` does, in plain Python."""
+    n_dims, starts, ends, places, is_finite = views_and_dims[4:]
+    content = buffer[:end].tobytes()
+    place = 0
+    for row in range(len(starts)):
+        start = place + (content[place : place + 1] == b"\n")
+        limit = min(end, start + MAX_WORD)
+        stop = content.find(b" ", start, limit)
+        if stop < 0:
+            return row, place, ENDLESS if limit == start + MAX_WORD else MORE
+        if not content[start:stop].strip(WHITE):
+            return row, place, EMPTY
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return row, place, MORE
+        vector = np.frombuffer(content, SINGLE, n_dims, first)
+        is_finite[row] = np.isfinite(vector).all()
+        starts[row], ends[row], places[row] = start, stop, first
+        place = first + 4 * n_dims
+    return len(starts), place, FULL
+
+
+@compiled
+def scan_rows(
+    buffer: Bytes,
+    end: int,
+    view0: NDArray[np.int32],
+    view1: NDArray[np.int32],
+    view2: NDArray[np.int32],
+    view3: NDArray[np.int32],
+    n_dims: int,
+    starts: Offsets,
+    ends: Offsets,
+    places: Offsets,
+    is_finite: NDArray[np.bool_],
+) -> tuple[int, int, int]:
+    """Find the whole rows in `buffer[:end]`; return their number, the bytes used and a status.
+
+    Rows start at any byte, so the numbers are looked at through the one of four shifted views
+    that fits.
+    """
+    place = 0
+    n_rows = 0
+    while n_rows < len(starts):
+        start = place
+        if start < end and buffer[start] == 10:
+            start += 1
+        stop = start
+        limit = min(end, start + 65536)
+        is_white = True
+        while stop < limit and buffer[stop] != 32:
+            if not (9 <= buffer[stop] <= 13):
+                is_white = False
+            stop += 1
+        if stop == limit:
+            return n_rows, place, 2 if limit == start + 65536 else 0
+        if is_white:
+            return n_rows, place, 3
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return n_rows, place, 0
+        shift = first & 3
+        if shift == 0:
+            is_finite[n_rows] = all_finite(view0, first >> 2, n_dims)
+        elif shift == 1:
+            is_finite[n_rows] = all_finite(view1, first >> 2, n_dims)
+        elif shift == 2:
+            is_finite[n_rows] = all_finite(view2, first >> 2, n_dims)
+        else:
+            is_finite[n_rows] = all_finite(view3, first >> 2, n_dims)
+        starts[n_rows] = start
+        ends[n_rows] = stop
+        places[n_rows] = first
+        n_rows += 1
+        place = first + 4 * n_dims
+    return n_rows, place, 1
+
+
+@compiled_part
+def all_finite(view: NDArray[np.int32], first: int, n: int) -> bool:
+    """Tell whether no exponent is all ones; written without a branch, so that it is vectorised."""
+    n_bad = 0
+    for place in range(first, first + n):
+        n_bad += (view[place] & 0x7F800000) == 0x7F800000
+    return n_bad == 0
+
+
+@compiled
+def gather(buffer: Bytes, places: Offsets, taken: Bytes) -> None:
+    """Copy the bytes of vectors to the rows of `taken`."""
+    for row in range(len(places)):
+        taken[row, :] = buffer[places[row] : places[row] + taken.shape[1]]
