@@ -26,9 +26,9 @@ from tests.io.conftest import fasttext_bytes
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError
 from vecfill.io import append_rows, replace_rows, verify
+from vecfill.io.appending import read_changes, row_patches
 from vecfill.io.cutting import records_of, unquoted
 from vecfill.io.patching import Patch, Patching
-from vecfill.io.replacing import read_changes, row_patches
 
 SUFFIXES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv"]
 COPIED = ["bin", "vec", "glove", "csv", "tsv"]

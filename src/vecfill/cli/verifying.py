@@ -65,7 +65,7 @@ def verify(
 
     from vecfill.errors import InputError
     from vecfill.io import verify as compare
-    from vecfill.io.replacing import read_changes
+    from vecfill.io.appending import read_changes
 
     changes = () if replaced is None else read_changes(replaced)
     with console.Progress() as progress:
@@ -100,7 +100,7 @@ def verify_tables(
     from dataclasses import asdict
 
     from vecfill.errors import InputError, OptionError
-    from vecfill.io.verifying_tables import verify_table
+    from vecfill.io.verifying import verify_table
 
     for name, value in others.items():
         if value is not None:

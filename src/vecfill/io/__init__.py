@@ -82,11 +82,10 @@ from typing import TYPE_CHECKING, Any
 from vecfill.io.codecs import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from vecfill.io.appending import append_rows
+    from vecfill.io.appending import append_rows, replace_rows
     from vecfill.io.atomic import atomic_output
     from vecfill.io.patching import RowChange
     from vecfill.io.reading import Scan, iter_words, read_embedding
-    from vecfill.io.replacing import replace_rows
     from vecfill.io.verifying import Verification, verify
     from vecfill.io.writing import write_embedding
 
@@ -113,7 +112,7 @@ _HOMES = {
     "atomic_output": "atomic",
     "iter_words": "reading",
     "read_embedding": "reading",
-    "replace_rows": "replacing",
+    "replace_rows": "appending",
     "verify": "verifying",
     "write_embedding": "writing",
 }

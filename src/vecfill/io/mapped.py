@@ -17,9 +17,10 @@ import numpy as np
 
 from vecfill.errors import FormatError
 from vecfill.io.arrays import Tensor
-from vecfill.io.atomic import atomic_output, file_name
+from vecfill.io.atomic import atomic_output
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
+from vecfill.io.targets import file_name
 
 BLOCK = 1 << 22
 """Bytes that are looked at together."""

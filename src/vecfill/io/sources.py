@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Literal, cast
 import pyarrow as pa
 
 from vecfill.errors import FormatError, InputError
-from vecfill.io.atomic import file_name
 from vecfill.io.streams import DAMAGE, MAX_RATIO, Aside, ByteStream, Readable, Watched, bomb
+from vecfill.io.targets import file_name
 
 GZIP = b"\x1f\x8b"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")

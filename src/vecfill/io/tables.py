@@ -23,7 +23,7 @@ from vecfill.errors import FormatError, InputError
 from vecfill.io.cutting import (
     Record,
     first_line,
-    is_well_quoted,
+    is_badly_quoted,
     plain_table,
     records_of,
     text_array,
@@ -352,22 +352,23 @@ def _checked_cells(path: Path, record: Record, mark: str) -> list[bytes]:
             f"{len(last.decode()) + 1}. This is not a text table, or it is damaged; give the right "
             "encoding or write the file again."
         )
-    if b'"' not in content and cells is not None:
+    n_quotes = content.count(b'"')
+    if n_quotes == 0 and cells is not None:
         return cells
     problem = ""
     if cells is None:
         problem = "a quote that is not closed"
-    elif not all(map(is_well_quoted, cells)):
-        problem = f"{mark!r} expected after '\"'"
-    elif content.count(b'"') % 2:
+    elif n_quotes % 2:
         problem = "an odd number of quotes"
+    elif any(is_badly_quoted(cell) for cell in cells if cell[:1] == b'"'):
+        problem = f"{mark!r} expected after '\"'"
     if problem or cells is None:
         raise FormatError(
             f"{path}, the row that begins on line {record.line}: unbalanced quote ({problem}). "
             'A quoted cell ends with " before the next separator, and a quote inside it is doubled '
             '(""); mend that line.'
         )
-    return [unquoted(cell) for cell in cells]
+    return [unquoted(cell) if cell[:1] == b'"' else cell for cell in cells]
 
 
 def _as_utf8(path: Path, data: bytes, encoding: str) -> Iterator[bytes]:

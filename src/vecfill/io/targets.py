@@ -1,14 +1,16 @@
-"""Where results go: never onto an input, never twice onto one file."""
+"""Where results go: never onto an input, never two to one place; what may stand there before."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from vecfill.errors import InputError
-from vecfill.io.atomic import checked_target
 
 
 def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: bool) -> None:
@@ -72,3 +74,81 @@ def _real(path: Path) -> str:
         return os.path.realpath(path)
     except ValueError:
         return os.fspath(path)
+
+
+def file_name(value: Any) -> str | os.PathLike[str]:
+    """Return `value` if it can be the name of a file.
+
+    Examples
+    --------
+    >>> file_name("vectors.bin")
+    'vectors.bin'
+    """
+    if isinstance(value, str) or (
+        hasattr(value, "__fspath__") and isinstance(os.fspath(value), str)
+    ):
+        return value
+    raise InputError(f"{value!r} is not the name of a file. Pass a string or a pathlib.Path.")
+
+
+def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """Return the real place of `path` if a file may be put there; refuse otherwise."""
+    if os.fspath(file_name(path)) == "-":
+        raise InputError("'-' is not a file here: name a file to write to.")
+    try:
+        target = Path(path).resolve()
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written: {error}. Write elsewhere.") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a directory. Name a file to write to.")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
+    if not overwrite:
+        raise InputError(
+            f"{path} exists already. Allow overwriting it (overwrite=True), or choose another name."
+        )
+    return target
+
+
+def check_new_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the real place of a folder that is to be made; refuse if something is there.
+
+    Examples
+    --------
+    >>> check_new_folder("/")
+    Traceback (most recent call last):
+    vecfill.errors.InputError: / exists already. Choose another name, or remove it first.
+    """
+    target = Path(os.path.realpath(path))  # which does not mind a loop of links
+    if os.path.lexists(target):
+        raise InputError(f"{path} exists already. Choose another name, or remove it first.")
+    if not target.parent.is_dir():
+        raise InputError(
+            f"{path}: cannot be written: there is no folder {target.parent}. Create it first."
+        )
+    return target
+
+
+@contextlib.contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """Turn an `OSError` of writing into an `InputError` that names `target`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {_advice(error, target)}") from error
+
+
+def _advice(error: OSError, target: Path) -> str:
+    said = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"the disk is full ({said}). Free space or write elsewhere."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no permission in {target.parent} ({said}). Write elsewhere."
+    if error.errno == errno.ENOENT:
+        return f"there is no folder {target.parent}. Create it first."
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name is too long ({said}). Choose a shorter one."
+    return f"{said}. Write elsewhere."

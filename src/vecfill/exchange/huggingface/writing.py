@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
-from vecfill.io.atomic import naming
-from vecfill.io.folders import atomic_folder
+from vecfill.io.atomic import atomic_folder
 from vecfill.io.safetensors import TensorFile
 from vecfill.io.sources import Source
+from vecfill.io.targets import naming
 
 COPIES = (
     ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".ot", ".onnx", ".onnx_data", ".gguf",
