@@ -75,7 +75,7 @@ def append_rows(
     dog 0.25 2.00
     """
     with Source(original, member) as source:
-        refuse_input(Path(target), source.path)
+        refuse_input(Path(target), source.path, kind="original")
         codec = codec_of(source, format)
         rows = codec.reader(source)
         _check_added(codec, rows, added)

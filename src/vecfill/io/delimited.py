@@ -16,14 +16,14 @@ import pyarrow.csv as pa_csv
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import WantedWords, encoded, in_blocks, shown
+from vecfill.io.batches import MAX_DIMS, WantedWords, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.columnar import WORD, ColumnarRows, refusing
 from vecfill.io.comparing import difference_of_tables
 from vecfill.io.cutting import Record, arrow_options, cells_of, quoted, records_of, unquoted
 from vecfill.io.lines import needs_float64, sample_lines
+from vecfill.io.numbers import MAX_NUMBER, about_large, nearest_float, shortest_texts
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
-from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
 
 _BLOCK_BYTES = 1 << 22
@@ -54,7 +54,7 @@ class DelimitedRows(ColumnarRows):
 
     def _header_fields(self) -> list[str]:
         """Return the names of columns, and count the lines that they and blank ones take."""
-        record = next(self._records([self.source.first_lines()]), None)
+        record = next(self._records([self.source.first_lines]), None)
         if record is None:
             return []
         if record.cells is None:
@@ -97,13 +97,15 @@ class DelimitedRows(ColumnarRows):
             if np.isfinite(parsed.to_numpy(zero_copy_only=False)).all():
                 return parsed
         for row, text in enumerate(column.to_pylist()):
-            good = NUMBER.fullmatch(text) and len(text) < 800
-            if not good or not np.isfinite(np.array(float(text)).astype(self.dtype)):
-                what = f"{shown(text)} is not a finite number" if text else "no number"
+            where = f"row {first + row + 1}, column {name!r}: "
+            if not NUMBER.fullmatch(text) or len(text) > MAX_NUMBER:
+                problem = f"{shown(text)} is not a finite number" if text else "no number"
                 raise self.source.refuse(
-                    f"row {first + row + 1}, column {name!r}: {what}. Numbers are written like "
-                    "-0.25 or 1e-3, with a point as decimal mark."
+                    f"{where}{problem}. Numbers are written like -0.25 or 1e-3, with a point as "
+                    "decimal mark."
                 )
+            if not np.isfinite(nearest_float(text.decode("ascii"), self.dtype)):
+                raise self.source.refuse(where + about_large(text, self.dtype))
         raise self.source.refuse(f"column {name!r} cannot be read as numbers. Save it again.")
 
     @property
@@ -232,6 +234,8 @@ class Tsv(_Delimited):
 
 def _is_table(lines: list[bytes], delimiter: bytes) -> bool:
     if len(lines) < 2:
+        return False
+    if lines[0].count(delimiter) > MAX_DIMS:
         return False
     names, row = lines[0].split(delimiter), lines[1].rsplit(delimiter, lines[0].count(delimiter))
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class TextStyle:
 
 def sample_lines(source: Source) -> list[bytes]:
     """Return the whole lines at the beginning of a text, blank ones left out."""
-    text = source.first_lines().removeprefix(BOM)
+    text = source.first_lines.removeprefix(BOM)
     lines = re.split(rb"\r\n|\n|\r", text)
     return [line for line in lines if line.strip(WHITE)][:_SAMPLE_LINES]
 
@@ -47,7 +48,7 @@ def needs_float64(lines: list[bytes]) -> bool:
     (False, True)
     """
     for line in lines[:20]:
-        for field in re.split(rb"[ \t,]", line)[1:]:
+        for field in last_fields(line.replace(b",", b" ")):
             digits = re.split(rb"[eE]", field)[0].replace(b".", b"").lstrip(b"+-0")
             if len(digits) > 9 and NUMBER.fullmatch(field) and len(field) < 100:
                 number = float(field)
@@ -56,15 +57,25 @@ def needs_float64(lines: list[bytes]) -> bool:
     return False
 
 
+def last_fields(line: bytes, n_most: int = MAX_DIMS + 1) -> list[bytes]:
+    r"""Return the last fields of a line without its first, which is a word; no more than `n_most`.
+
+    A damaged line may have tens of millions, whose objects would take many times its size.
+
+    Examples
+    --------
+    >>> last_fields(b"cat 0.5\t1 "), last_fields(b"cat 0.5 1", 1)
+    ([b'0.5', b'1'], [b'1'])
+    """
+    fields = line.rstrip(b" \t").replace(b"\t", b" ").rsplit(b" ", n_most)
+    return fields[1:]
+
+
 def n_trailing_numbers(line: bytes) -> int:
     """Return how many of the last fields of a line are numbers; the first field is a word."""
-    fields = re.split(rb"[ \t]", line.rstrip(b" \t"))
-    n_numbers = 0
-    for field in reversed(fields[1:]):
-        if not NUMBER.fullmatch(field):
-            break
-        n_numbers += 1
-    return n_numbers
+    fields = last_fields(line)
+    is_number = (NUMBER.fullmatch(field) is not None for field in reversed(fields))
+    return sum(1 for _ in takewhile(bool, is_number))
 
 
 def has_header(lines: list[bytes]) -> bool:
@@ -73,7 +84,7 @@ def has_header(lines: list[bytes]) -> bool:
         return False
     if len(lines) == 1:
         return True
-    n_numbers = len(lines[1].split()) - 1
+    n_numbers = len(lines[1].split(None, 2)) - 1
     return n_numbers != 1 or lines[0].split()[1] == b"1"
 
 
@@ -86,7 +97,7 @@ def text_style(head: bytes, lines: list[bytes], n_dims: int) -> TextStyle:
     decimals: set[int] = set()
     significant = 0
     for line in lines:
-        for field in re.split(rb"[ \t]", line.rstrip(b" \t"))[-n_dims:]:
+        for field in last_fields(line, n_dims):
             digits, _, power = field.lower().partition(b"e")
             whole, point, part = digits.lstrip(b"+-").partition(b".")
             decimals.add(len(part) if point and not power else -1)

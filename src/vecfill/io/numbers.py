@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
-from vecfill.io.batches import Bytes, Offsets
+from vecfill.io.batches import Bytes, Offsets, shown
 from vecfill.machine.compiled import compiled, compiled_part
 
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
@@ -20,6 +20,9 @@ POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
 
 NUMBER_TEXT = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What counts as a number in a file: no infinity, no comma."""
+
+MAX_NUMBER = 800
+"""Characters of a number; float64 needs at most 767 digits to tell it from its neighbours."""
 
 
 @compiled_part
@@ -227,6 +230,21 @@ def nearest_float(text: str, dtype: np.dtype[Any]) -> float:
             candidates,
             key=lambda each: (abs(Fraction(float(each)) - exact), int(each.view(np.int32)) & 1),
         )
+    )
+
+
+def about_large(text: bytes, dtype: np.dtype[Any]) -> str:
+    """Return what to say about a number that a type cannot hold.
+
+    Examples
+    --------
+    >>> about_large(b"1e400", np.dtype(np.float64))
+    "'1e400' is larger than any number that float64 can hold. Correct it."
+    """
+    wider = ", or read the file with dtype='float64'"
+    return (
+        f"{shown(text)} is larger than any number that {dtype} can hold. Correct it"
+        f"{wider if dtype.itemsize < 8 and np.isfinite(float(text)) else ''}."
     )
 
 

@@ -10,6 +10,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast
 
@@ -23,7 +24,11 @@ GZIP = b"\x1f\x8b"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 1 << 16
-_MAX_SAMPLE = 1 << 27
+MAX_LINE = 1 << 25
+"""Bytes of a line from which on a text is taken for damaged: more than the 25 that a float64 takes
+with its sign, exponent and separator, for each of `vecfill.io.batches.MAX_DIMS` numbers."""
+
+_MAX_SAMPLE = 2 * MAX_LINE
 
 _HOW_TO_CONVERT = (
     "Pickles can run code and are never loaded. Convert it with the program that wrote it; "
@@ -186,19 +191,29 @@ class Source:
         with self.stream() as stream:
             return stream.read(size)
 
+    @cached_property
     def first_lines(self) -> bytes:
-        """Return the head, and as much more as three lines take: wide vectors make long lines.
+        """The head, and as much more as three lines take: wide vectors make long lines.
 
-        A line that is cut by the end of the sample is left out.
+        A line that is cut by the end of the sample is left out. A first line without end is
+        refused here, before anybody splits it into millions of fields.
         """
         size = HEAD_BYTES
         sample = self.head
         while len(sample) == size and size < _MAX_SAMPLE and _n_line_ends(sample) < 3:
-            size *= 8
+            if size >= MAX_LINE and not _n_line_ends(sample):
+                raise self.endless_line(1)
+            size = min(8 * size, MAX_LINE if size < MAX_LINE else _MAX_SAMPLE)
             sample = self.read_head(size)
         if len(sample) == size:
             sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"\r")) + 1]
         return sample
+
+    def endless_line(self, line: int) -> FormatError:
+        """Return the error about a line that is too long to be one of numbers."""
+        return self.refuse(
+            f"line {line} has no end in {MAX_LINE} bytes. The file is damaged, or is no text."
+        )
 
     def check_unchanged(self) -> None:
         """Refuse if the file is not the one that was opened."""

@@ -45,11 +45,11 @@ def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: 
             )
 
 
-def refuse_input(target: Path, source: Path) -> None:
+def refuse_input(target: Path, source: Path, *, kind: str = "input") -> None:
     """Refuse a target that is an input, by whatever name."""
     if are_same(target, source):
         raise InputError(
-            f"{target} is the input {source} itself, which is never written to. "
+            f"{target} is the {kind} {source} itself, which is never written to. "
             "Choose another name for the result."
         )
 

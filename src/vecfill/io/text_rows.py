@@ -17,17 +17,16 @@ from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
-from vecfill.io.batches import MAX_WORD, WHITE, Batch, Bytes, Offsets, shown
+from vecfill.io.batches import MAX_DIMS, MAX_WORD, WHITE, Batch, Bytes, Offsets, shown
 from vecfill.io.lines import BOM, n_trailing_numbers, parsed_header, sample_lines, text_style
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
-from vecfill.io.numbers import POWERS, check_rows, nearest_float, parse_rows
-from vecfill.io.sources import Source
+from vecfill.io.numbers import POWERS, about_large, check_rows, nearest_float, parse_rows
+from vecfill.io.sources import MAX_LINE, Source
 from vecfill.io.streams import Window
 from vecfill.machine.compiled import compiled
 from vecfill.wording import count
 
 _WINDOW = 1 << 22
-_MAX_LINE = 1 << 27
 _NO_PROBLEM = -9
 
 
@@ -43,7 +42,7 @@ class TextRows:
         self.ends_with_newline = True
         lines = sample_lines(source)
         if not lines and source.head.strip(WHITE):
-            raise source.refuse(f"line 1 has no end in {_MAX_LINE} bytes. The file is damaged.")
+            raise source.endless_line(1)
         if not lines:
             raise source.refuse("holds only blank lines. Pass a file with vectors in it.")
         self.bom = BOM if source.head.startswith(BOM) else b""
@@ -65,7 +64,7 @@ class TextRows:
                 )
         else:
             self.n_dims = self._most_common_dims(lines)
-        self.style = text_style(source.first_lines(), lines, self.n_dims)
+        self.style = text_style(source.first_lines, lines, self.n_dims)
 
     def _most_common_dims(self, lines: list[bytes]) -> int:
         counts = Counter(n_trailing_numbers(line) for line in lines)
@@ -77,6 +76,10 @@ class TextRows:
                 f"line 1: {what} follows the word {shown(fields[0])}, where numbers were expected. "
                 "Rows are a word and its numbers with a space between and a point as decimal "
                 "mark; if the file is of another kind, pass format=."
+            )
+        if n_dims > MAX_DIMS:
+            raise self.source.refuse(
+                f"line 1 has more than {MAX_DIMS} numbers. The file is damaged, or is no text."
             )
         return n_dims
 
@@ -92,10 +95,8 @@ class TextRows:
                     window.buffer, window.end, window.at_end
                 )
                 if used == 0 and not window.at_end:
-                    if len(window.buffer) >= _MAX_LINE:
-                        raise self.source.refuse(
-                            f"line {line} has no end in {_MAX_LINE} bytes. The file is damaged."
-                        )
+                    if len(window.buffer) >= MAX_LINE:
+                        raise self.source.endless_line(line)
                     window.grow()
                     continue
                 n_blank += n_lines - len(starts)
@@ -173,7 +174,8 @@ class TextRows:
             text = window.buffer[start:end].tobytes()
             out[row, column] = nearest_float(text.decode("ascii"), out.dtype)
             if not np.isfinite(out[row, column]):
-                raise self._too_large(text, int(lines[row]))
+                problem = about_large(text, self.dtype)
+                raise self.source.refuse(f"line {lines[row]}: {problem}")
         return out[:done], word_ends[:done]
 
     def _check_words(
@@ -224,12 +226,6 @@ class TextRows:
         return self.source.refuse(
             f"line {line}: too few numbers after the word {word}: {found} instead of "
             f"{self.n_dims}. Correct the line, or fetch the file again."
-        )
-
-    def _too_large(self, text: bytes, line: int) -> FormatError:
-        return self.source.refuse(
-            f"line {line}: {shown(text)} is too large for {self.dtype}. Correct it"
-            + (", or pass dtype='float64'." if self.dtype.itemsize < 8 else ".")
         )
 
     def _check_count(self, n_seen: int) -> None:
