@@ -492,18 +492,21 @@ def test_more_dimensions_than_there_can_be_are_told_as_such(put):
     )
 
 
-@pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"2 2\n", 2), (b"a 1 2\nb 3 4\n", 3)])
-@pytest.mark.parametrize("name", ["file.data", "file.txt", "file.csv"])
-def test_an_endless_line_used_to_take_gigabytes_before_it_was_refused(put, before, line, name):
-    if name == "file.csv":
-        before = before.replace(b" ", b",")
+@pytest.mark.parametrize(
+    ("name", "before", "message"),
+    [
+        ("a.data", b"", "line 1 has no end in 33554432 bytes"),
+        ("a.data", b"2 2\n", "line 2 has no end in 33554432 bytes"),
+        ("a.data", b"a 1 2\nb 3 4\n", "line 3 has no end in 33554432 bytes"),
+        ("a.csv", b"", "line 1 has no end in 33554432 bytes"),
+        ("a.csv", b"word,x\na,1\n", "cannot be read as csv: straddling object"),
+    ],
+)
+def test_an_endless_line_used_to_take_gigabytes_before_it_was_refused(put, name, before, message):
     path = put(before + b"word " + b"0.5 " * (MAX_LINE // 4), name)
     tracemalloc.start()
     try:
-        if name == "file.csv" and line > 1:
-            refused(path, "block|fields instead of")
-        else:
-            refused(path, f"line {line} has no end in {MAX_LINE} bytes")
+        refused(path, message)
         assert tracemalloc.get_traced_memory()[1] < 8 * MAX_LINE
     finally:
         tracemalloc.stop()
@@ -515,10 +518,10 @@ def test_a_number_beyond_float32_used_to_be_called_no_number_in_tables(put, name
         name, "a 1\nb {}\n" if name == "t.glove" else "2 1\na 1\nb {}\n"
     )
     path = put(content.format("1e39").encode(), name)
-    message = "'1e39' is larger than any number that float32 can hold.*dtype='float64'"
+    message = "'1e39' is too large for float32, which cannot hold it.*dtype='float64'"
     assert "2" in refused(path, message)
     assert read_embedding(path, dtype="float64")["b"][0] == 1e39
     path.write_text(content.format("1e400"))
-    message = "'1e400' is larger than any number that float64 can hold. Correct it.$"
+    message = "'1e400' is too large for float64, which cannot hold it. Correct it.$"
     refused(path, message, dtype="float64")
-    assert "float64" not in refused(path, "larger than any number that float32 can hold")
+    assert "float64" not in refused(path, "too large for float32")

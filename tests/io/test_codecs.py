@@ -121,7 +121,7 @@ def test_a_new_format_is_one_class_and_one_entry(monkeypatch):
     ("broken", "message"),
     [
         (Undetected, "its file is taken for another format"),
-        (Blind, "does not see another vector"),
+        (Blind, "does not refuse a file that lacks rows"),
         (Forgetful, "what is read is not what was written"),
         (Cutting, "the file with more rows is taken for another format"),
         (Rounding, "the row is another"),

@@ -79,10 +79,10 @@ def append_rows(
         codec = codec_of(source, format)
         rows = codec.reader(source)
         _check_added(codec, rows, added)
-        more = beside or {}
-        with atomic_outputs([target, *more], overwrite=overwrite) as (file, *others):
-            for other, content in zip(others, more.values(), strict=True):
-                other.write(content)
+        contents = beside or {}
+        with atomic_outputs([target, *contents], overwrite=overwrite) as (file, *small_files):
+            for small_file, content in zip(small_files, contents.values(), strict=True):
+                small_file.write(content)
             with compressing(file, target) as out:
                 _write(codec, rows, added, replaced, (file, out), expected_sha256)
             source.check_unchanged()
@@ -150,7 +150,7 @@ def replace_rows(
         expected_sha256=sha256,
         replaced=patches,
     )
-    return tuple(each.change for each in patches)
+    return tuple(patch.change for patch in patches)
 
 
 def row_patches(
@@ -220,7 +220,7 @@ def read_changes(manifest: str | os.PathLike[str]) -> tuple[RowChange, ...]:
     try:
         listed = json.loads(Path(manifest).read_bytes())["replaced"]
         names = ("word", "row", "sha256_before", "sha256_after")
-        return tuple(RowChange(*(each[name] for name in names)) for each in listed)
+        return tuple(RowChange(*(entry[name] for name in names)) for entry in listed)
     except OSError as error:
         raise InputError(f"{manifest} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -248,17 +248,17 @@ def _write(
             if expected_sha256 is None:
                 _scan(rows, added)
             if replaced:
-                codec.exchange(rows, {each.row - 1: each.new for each in replaced})
+                codec.exchange(rows, {patch.row - 1: patch.new for patch in replaced})
             codec.rewrite(rows, added, out)
         if expected_sha256 is not None:
             _refuse_other_content(source, sha256.result(), expected_sha256)
 
 
-def _refuse_other_content(source: Source, found: str, expected: str) -> None:
-    if found != expected:
+def _refuse_other_content(source: Source, actual: str, expected: str) -> None:
+    if actual != expected:
         raise FormatError(
             f"{source.path} changed since its words were read: its SHA-256 was {expected} and is "
-            f"now {found}. Wait until nobody writes to it, then run again."
+            f"now {actual}. Wait until nobody writes to it, then run again."
         )
 
 
@@ -280,9 +280,9 @@ def _check_added(codec: Codec[Any], rows: RowReader, added: Embedding) -> None:
 
 def _scan(rows: RowReader, added: Embedding) -> None:
     """Check every row of the original, and that none of the words to add is in it."""
-    wanted = WantedWords(added.words)
+    wanted_words = WantedWords(added.words)
     for batch in rows.batches():
-        _, words = wanted.found_in(batch)
+        _, words = wanted_words.found_in(batch)
         if words:
             raise InputError(
                 f"{rows.source} has a row for {shown(words[0])} already, and {len(words)} of the "

@@ -128,7 +128,7 @@ def atomic_outputs(
             with naming(target):
                 temporary, descriptor = _create(target)
             files.append(_Written(temporary, OutputFile(descriptor, target), overwrite))
-        yield [each.file for each in files]
+        yield [written.file for written in files]
         for temporary, file, _ in files:
             with naming(file.target):
                 if file.target.exists():
@@ -177,7 +177,7 @@ def together() -> Iterator[None]:
 def _publish_all(files: list[_Written]) -> None:
     with uninterrupted():
         _take_names(files)
-    for folder in {each.file.target.parent for each in files}:
+    for folder in {written.file.target.parent for written in files}:
         sync_folder(folder)
 
 
@@ -207,20 +207,24 @@ def _close_all(files: list[_Written]) -> None:
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let signals wait until the block is done; threads other than the main one never get them."""
-    came: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        handlers = {number: each for number, each in found.items() if callable(each)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {
+            number: handler_before
+            for number, handler_before in before.items()
+            if callable(handler_before)
+        }
     for number in handlers:
-        signal.signal(number, lambda *what: came.append(what))
+        signal.signal(number, lambda *what: signals.append(what))
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if came:
-        handlers[came[0][0]](*came[0])
+    if signals:
+        handlers[signals[0][0]](*signals[0])
 
 
 def discard_unfinished() -> None:

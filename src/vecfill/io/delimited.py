@@ -82,12 +82,12 @@ class DelimitedRows(ColumnarRows):
                 for batch in reader:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
         except pa.ArrowInvalid as error:
-            told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
-            if told is None:
+            ragged_row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+            if ragged_row is None:
                 raise
-            row, expected, found = told.groups()
+            row, expected, n_fields = ragged_row.groups()
             raise self.source.refuse(
-                f"row {row} has {found} fields instead of {expected}. Correct the row."
+                f"row {row} has {n_fields} fields instead of {expected}. Correct the row."
             ) from error
 
     def _numbers(self, column: Any, name: str, first: int) -> Any:
@@ -185,10 +185,10 @@ class _Delimited(Codec[DelimitedRows]):
             )
         yield from _rows_as_csv(added, rows.delimiter, newline)
 
-    def spots(self, rows: DelimitedRows, wanted: WantedWords) -> list[Spot]:
+    def spots(self, rows: DelimitedRows, wanted_words: WantedWords) -> list[Spot]:
         """Return the first records of words; Arrow parses them but does not tell their places."""
-        spot_of = {spot.row: spot for spot in super().spots(rows, wanted)}
-        found: list[Spot] = []
+        spot_of = {spot.row: spot for spot in super().spots(rows, wanted_words)}
+        spots: list[Spot] = []
         with rows.source.stream() as stream:
             for row, record in enumerate(rows.records(stream)):
                 if row in spot_of:
@@ -199,8 +199,8 @@ class _Delimited(Codec[DelimitedRows]):
                             f"it cannot be told where row {row + 1}, {shown(word)}, stands. "
                             "Put quotes around cells that hold quotes, and save it again."
                         )
-                    found.append(Spot(word, row, record.offset, record.content))
-        return found
+                    spots.append(Spot(word, row, record.offset, record.content))
+        return spots
 
     def new_contents(
         self, rows: DelimitedRows, spots: Sequence[Spot], vectors: FloatArray

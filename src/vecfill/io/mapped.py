@@ -71,7 +71,7 @@ def write_mapped(
         "about": text,
         "about_sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
-    tensors = {name: _tensor(each) for name, each in arrays.items()}
+    tensors = {name: _tensor(array) for name, array in arrays.items()}
     with atomic_output(path, overwrite=overwrite) as file:
         write_tensors(file, tensors, metadata)
 

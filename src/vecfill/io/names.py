@@ -49,18 +49,18 @@ def read_pairs(path: str | PathLike[str], *, second: str = "word") -> list[tuple
         table = read_table(path, header=False)
     except FormatError as error:
         # The option is about the table, not about files of pairs.
-        told = str(error).partition(" If the file is in another encoding")
-        raise FormatError(told[0] + (" Save it as UTF-8." if told[1] else "")) from error
+        message = str(error).partition(" If the file is in another encoding")
+        raise FormatError(message[0] + (" Save it as UTF-8." if message[1] else "")) from error
     if table.num_columns != 2:
         raise FormatError(
             f"{path} has {table.num_columns} columns, but pairs need two: an entity and its "
             f"{second}."
         )
-    left, right = (
+    entities, partners = (
         [str(cell if cell is not None else "").strip() for cell in column.to_pylist()]
         for column in table.columns
     )
-    pairs = list(zip(left, right, strict=True))
+    pairs = list(zip(entities, partners, strict=True))
     if (pairs[0][0].lower(), pairs[0][1].lower()) == ("entity", second):
         pairs = pairs[1:]
     for row, (entity, word) in enumerate(pairs, start=1):

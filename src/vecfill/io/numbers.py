@@ -224,11 +224,14 @@ def nearest_float(text: str, dtype: np.dtype[Any]) -> float:
         below = np.nextafter(single, np.float32(-np.inf))
         above = np.nextafter(single, np.float32(np.inf))
     exact = Fraction(text)
-    candidates = [each for each in (single, below, above) if np.isfinite(each)]
+    candidates = [candidate for candidate in (single, below, above) if np.isfinite(candidate)]
     return float(
         min(
             candidates,
-            key=lambda each: (abs(Fraction(float(each)) - exact), int(each.view(np.int32)) & 1),
+            key=lambda candidate: (
+                abs(Fraction(float(candidate)) - exact),
+                int(candidate.view(np.int32)) & 1,
+            ),
         )
     )
 
@@ -239,11 +242,11 @@ def about_large(text: bytes, dtype: np.dtype[Any]) -> str:
     Examples
     --------
     >>> about_large(b"1e400", np.dtype(np.float64))
-    "'1e400' is larger than any number that float64 can hold. Correct it."
+    "'1e400' is too large for float64, which cannot hold it. Correct it."
     """
     wider = ", or read the file with dtype='float64'"
     return (
-        f"{shown(text)} is larger than any number that {dtype} can hold. Correct it"
+        f"{shown(text)} is too large for {dtype}, which cannot hold it. Correct it"
         f"{wider if dtype.itemsize < 8 and np.isfinite(float(text)) else ''}."
     )
 

@@ -53,7 +53,7 @@ class Patch:
     @property
     def change(self) -> RowChange:
         """What is to be recorded of it."""
-        before, after = (hashlib.sha256(each).hexdigest() for each in (self.old, self.new))
+        before, after = (hashlib.sha256(content).hexdigest() for content in (self.old, self.new))
         return RowChange(self.word, self.row, before, after)
 
 
@@ -140,10 +140,10 @@ class _PatchedFile:
     def readinto(self, buffer: Any, /) -> int:
         """Fill as much of `buffer` as is at hand; 0 at the end."""
         while not self._held:
-            got = self._file.readinto(self._block)
-            if not got:
+            n_read = self._file.readinto(self._block)
+            if not n_read:
                 return 0
-            pieces = self._patching.pieces(memoryview(self._block)[:got])
+            pieces = self._patching.pieces(memoryview(self._block)[:n_read])
             self._held = memoryview(b"".join(pieces))
         n_bytes = min(len(buffer), len(self._held))
         buffer[:n_bytes] = self._held[:n_bytes]

@@ -64,9 +64,9 @@ def read_embedding(
         rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
-                found = _read_all(source, reader, rows)
+                embedding = _read_all(source, reader, rows)
             else:
-                found = _read_wanted(source, reader, rows, WantedWords(_checked(words)))
+                embedding = _read_wanted(source, reader, rows, WantedWords(_checked(words)))
         except FormatError:
             source.check_unchanged()
             raise
@@ -76,7 +76,7 @@ def read_embedding(
                 "dimensions. Pass words= to read only those you need."
             ) from None
         source.check_unchanged()
-        return found
+        return embedding
 
 
 def _reader(
@@ -272,29 +272,31 @@ class _Rows:
 
 
 def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
-    seen: dict[str, None] = {}
+    place_of: dict[str, None] = {}
     n_twice, twice = 0, ""
     for batch in reader.batches(whole=True):
-        kept: list[int] = []
+        first_rows: list[int] = []
         for row, word in enumerate(batch.words()):
-            if word not in seen:
-                seen[word] = None
-                kept.append(row)
+            if word not in place_of:
+                place_of[word] = None
+                first_rows.append(row)
             else:
                 n_twice += 1
                 twice = twice or word
-        rows.add(_finite(source, batch, np.array(kept, dtype=np.int64)))
+        rows.add(_finite(source, batch, np.array(first_rows, dtype=np.int64)))
     notes = list(reader.notes)
     if n_twice:
         notes.insert(0, about_repeats(source, n_twice, twice))
-    return Embedding(seen, rows.array(), notes=notes, provenance=reader.provenance)
+    return Embedding(place_of, rows.array(), notes=notes, provenance=reader.provenance)
 
 
-def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedWords) -> Embedding:
+def _read_wanted(
+    source: Source, reader: RowReader, rows: _Rows, wanted_words: WantedWords
+) -> Embedding:
     order: dict[bytes, int] = {}
     n_twice, twice, n_odd = 0, "", 0
     for batch in reader.batches():
-        found, words = wanted.found_in(batch)
+        hits, words = wanted_words.found_in(batch)
         is_new: list[bool] = []
         for word in words:
             is_new.append(word not in order)
@@ -303,30 +305,32 @@ def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedW
             else:
                 n_twice += 1
                 twice = twice or decoded(word)
-        kept = found[np.array(is_new, dtype=bool)]
-        if len(kept):
-            rows.add(_finite(source, batch, kept))
+        first_rows = hits[np.array(is_new, dtype=bool)]
+        if len(first_rows):
+            rows.add(_finite(source, batch, first_rows))
         n_odd += int(np.count_nonzero(~batch.is_finite))
     notes = list(reader.notes)
     if n_twice:
         notes.append(about_repeats(source, n_twice, twice))
     if n_odd:
         notes.append(about_odd(source, n_odd))
-    missing = len(wanted.words) - len(order)
+    missing = len(wanted_words.words) - len(order)
     if missing:
-        notes.append(f"{source}: {missing} of {len(wanted.words)} words asked for are not in it.")
-    ranked = sorted(order, key=lambda word: wanted.rank[word])
+        notes.append(
+            f"{source}: {missing} of {len(wanted_words.words)} words asked for are not in it."
+        )
+    ranked = sorted(order, key=lambda word: wanted_words.rank[word])
     vectors = rows.array()[[order[word] for word in ranked]]
     return Embedding(
         [decoded(word) for word in ranked], vectors, notes=notes, provenance=reader.provenance
     )
 
 
-def _finite(source: Source, batch: Batch, kept: Any) -> FloatArray:
-    vectors = batch.take(kept)
+def _finite(source: Source, batch: Batch, chosen_rows: Any) -> FloatArray:
+    vectors = batch.take(chosen_rows)
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():
-        raise not_finite(source, batch, int(kept[int(np.argmin(is_finite))]))
+        raise not_finite(source, batch, int(chosen_rows[int(np.argmin(is_finite))]))
     return vectors
 
 

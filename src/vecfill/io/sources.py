@@ -126,8 +126,8 @@ class Source:
         buffer = bytearray(1 << 22)
         last = b""
         with self.stream() as stream:
-            while got := stream.readinto(buffer):
-                last = buffer[got - 1 : got]
+            while n_read := stream.readinto(buffer):
+                last = buffer[n_read - 1 : n_read]
         return bytes(last)
 
     @property
@@ -272,19 +272,19 @@ class Source:
         if self.member is None and names and all(name.endswith(".npy") for name in names):
             return  # an .npz, which is a format and not a container
         if self.member is None and len(names) != 1:
-            shown = ", ".join(repr(name) for name in names[:5]) or "none"
+            listed = ", ".join(repr(name) for name in names[:5]) or "none"
             raise FormatError(
-                f"{self.path}: the zip holds {len(names)} members ({shown}). "
+                f"{self.path}: the zip holds {len(names)} members ({listed}). "
                 "Say which one to read with member=."
             )
         self.member = self.member or names[0]
         self.container = "zip"
         chosen = [info for info in members if info.filename == self.member]
         if len(chosen) != 1:
-            shown = ", ".join(repr(name) for name in names[:5])
+            listed = ", ".join(repr(name) for name in names[:5])
             raise InputError(
                 f"member={self.member!r} is {len(chosen)} times in the zip {self.path}. "
-                f"It holds {shown}."
+                f"It holds {listed}."
             )
         if chosen[0].flag_bits & 1:
             raise FormatError(f"{self}: this member is encrypted. Unpack it yourself.")
@@ -313,11 +313,11 @@ def _opened(path: Path) -> BinaryIO:
 
 def refuse_address(path: Path) -> None:
     """Refuse a path that does not exist because it is an address on a network."""
-    told = re.match(r"(https?|ftp|s3|gs|hdfs):/+(.*)", str(path))
-    if told:
+    address = re.match(r"(https?|ftp|s3|gs|hdfs):/+(.*)", str(path))
+    if address:
         raise InputError(
-            f"{told[1]}://{told[2]} is an address. vecfill does not fetch files: download it, and "
-            "pass the file."
+            f"{address[1]}://{address[2]} is an address. vecfill does not fetch files: download "
+            "it, and pass the file."
         )
 
 
@@ -338,6 +338,6 @@ def refuse_foreign(source: Source) -> None:
     if suffix in _PICKLE_SUFFIXES or (is_pickle and head[8:9] != b"{"):
         kind = {".kv": "gensim KeyedVectors file", ".pt": "PyTorch file"}.get(suffix, "file")
         raise FormatError(f"{source} is a pickled {kind}. {_HOW_TO_CONVERT}.")
-    for start, what in _OTHERS.items():
+    for start, description in _OTHERS.items():
         if head.startswith(start):
-            raise source.refuse(f"is {what}.")
+            raise source.refuse(f"is {description}.")

@@ -150,10 +150,10 @@ class Watched(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill some of `buffer`, and show it."""
-        got = self._file.readinto(buffer) or 0
-        if self._watcher is not None and got:
-            self._watcher.offer(memoryview(buffer).cast("B")[:got])
-        return got
+        n_read = self._file.readinto(buffer) or 0
+        if self._watcher is not None and n_read:
+            self._watcher.offer(memoryview(buffer).cast("B")[:n_read])
+        return n_read
 
     def close(self) -> None:
         """Close the file."""
@@ -175,7 +175,7 @@ class ByteStream(io.RawIOBase):
         self._source = source
         self._file = file
         self._container = container
-        self._watchers = [each for each in watchers if each is not None]
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
         self.n_read = 0
 
     def readable(self) -> bool:
@@ -185,14 +185,14 @@ class ByteStream(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Fill `buffer` as far as the content goes."""
         view = memoryview(buffer).cast("B")
-        filled = 0
+        n_filled = 0
         try:
-            while filled < len(view):
-                got = self._file.readinto(view[filled:])
-                if not got:
+            while n_filled < len(view):
+                n_more = self._file.readinto(view[n_filled:])
+                if not n_more:
                     break
-                filled += got
-                if self.n_read + filled > self._source.max_size:
+                n_filled += n_more
+                if self.n_read + n_filled > self._source.max_size:
                     raise bomb(self._source)
         except FormatError:
             raise
@@ -204,12 +204,12 @@ class ByteStream(io.RawIOBase):
         except DAMAGE as error:
             raise self._source.refuse(
                 f"the {self._source.container} file is damaged or cut short after "
-                f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
+                f"{self.n_read + n_filled} bytes of content ({error}). Fetch it again."
             ) from error
-        self.n_read += filled
+        self.n_read += n_filled
         for watcher in self._watchers:
-            watcher.offer(view[:filled])
-        return filled
+            watcher.offer(view[:n_filled])
+        return n_filled
 
     def close(self) -> None:
         """Close what was opened."""
@@ -236,12 +236,12 @@ class Window:
         self.at_end = False
         self._fill()
 
-    def advance(self, used: int) -> None:
+    def advance(self, n_used: int) -> None:
         """Drop the first `used` bytes and read on."""
-        rest = self.end - used
-        self.buffer[:rest] = self.buffer[used : self.end].copy()
-        self.end = rest
-        self.offset += used
+        n_unused = self.end - n_used
+        self.buffer[:n_unused] = self.buffer[n_used : self.end].copy()
+        self.end = n_unused
+        self.offset += n_used
         self._fill()
 
     def grow(self) -> None:
@@ -255,9 +255,9 @@ class Window:
         if self.at_end:
             return
         room = self.buffer[self.end :].data
-        got = self._stream.readinto(room)
-        self.end += got
-        self.at_end = got < len(room)
+        n_read = self._stream.readinto(room)
+        self.end += n_read
+        self.at_end = n_read < len(room)
 
 
 def bomb(source: Source) -> FormatError:

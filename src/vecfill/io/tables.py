@@ -135,9 +135,9 @@ class TableFile(PathLike[str]):
 
     def table(self, *, texts: Collection[str] | None, **options: Any) -> pa.Table:
         """Return what `read_table` does."""
-        asked = {**options, "texts": None if self._as_text or texts is None else {*texts}}
-        if self._table is None or self._options != asked:
-            self._table, self._options = read_table(self._path, **asked), asked
+        requested = {**options, "texts": None if self._as_text or texts is None else {*texts}}
+        if self._table is None or self._options != requested:
+            self._table, self._options = read_table(self._path, **requested), requested
         return self._table
 
     def forget(self) -> None:
@@ -208,9 +208,9 @@ def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
 
 
 def _refuse_binary(path: Path, data: bytes) -> None:
-    for magic, what, advice in _BINARY_KINDS:
+    for magic, description, advice in _BINARY_KINDS:
         if data.startswith(magic):
-            raise FormatError(f"{path} is {what}, not a table. {advice}")
+            raise FormatError(f"{path} is {description}, not a table. {advice}")
 
 
 def _refuse_utf16(path: Path, data: bytes, encoding: str) -> None:

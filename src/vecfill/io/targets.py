@@ -26,18 +26,18 @@ def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: 
     Traceback (most recent call last):
     vecfill.errors.InputError: a.vec is the input a.vec itself, which is never written to. ...
     """
-    inputs = [each for each in sources if isinstance(each, str | os.PathLike)]
-    seen: list[Path] = []
-    for place in [each for each in targets if each is not None]:
+    inputs = [path for path in sources if isinstance(path, str | os.PathLike)]
+    earlier_targets: list[Path] = []
+    for place in [path for path in targets if path is not None]:
         target = Path(place)
         for source in inputs:
             refuse_input(target, Path(source))
-        if any(are_same(target, other) for other in seen):
+        if any(are_same(target, earlier) for earlier in earlier_targets):
             raise InputError(
                 f"{place} is named for two results, and one would replace the other. Choose "
                 "another name for one of them."
             )
-        seen.append(target)
+        earlier_targets.append(target)
         checked_target(place, overwrite=overwrite)
         if not target.parent.is_dir():
             raise InputError(
@@ -54,7 +54,7 @@ def refuse_input(target: Path, source: Path, *, kind: str = "input") -> None:
         )
 
 
-def are_same(one: Path, other: Path) -> bool:
+def are_same(first: Path, second: Path) -> bool:
     """Tell whether two paths are one file, whether it exists or not.
 
     Examples
@@ -63,9 +63,9 @@ def are_same(one: Path, other: Path) -> bool:
     (True, False)
     """
     try:
-        return one.samefile(other)
+        return first.samefile(second)
     except (OSError, ValueError):
-        return _real(one) == _real(other)
+        return _real(first) == _real(second)
 
 
 def _real(path: Path) -> str:
@@ -142,13 +142,13 @@ def naming(target: Path) -> Iterator[None]:
 
 
 def _advice(error: OSError, target: Path) -> str:
-    said = os.strerror(error.errno) if error.errno else str(error)
+    reason = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"the disk is full ({said}). Free space or write elsewhere."
+        return f"the disk is full ({reason}). Free space or write elsewhere."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"no permission in {target.parent} ({said}). Write elsewhere."
+        return f"no permission in {target.parent} ({reason}). Write elsewhere."
     if error.errno == errno.ENOENT:
         return f"there is no folder {target.parent}. Create it first."
     if error.errno == errno.ENAMETOOLONG:
-        return f"the name is too long ({said}). Choose a shorter one."
-    return f"{said}. Write elsewhere."
+        return f"the name is too long ({reason}). Choose a shorter one."
+    return f"{reason}. Write elsewhere."

@@ -144,8 +144,8 @@ def _numbers_as_text(vectors: FloatArray, style: TextStyle) -> Iterable[bytes]:
         if separator != " ":
             texts = pc.replace_substring(texts, " ", separator)
         return pc.cast(texts, pa.binary()).to_pylist()
-    one = f"%.{style.decimals}f" if style.decimals else f"%.{style.significant}g"
-    pattern = separator.join([one] * vectors.shape[1])
+    number_format = f"%.{style.decimals}f" if style.decimals else f"%.{style.significant}g"
+    pattern = separator.join([number_format] * vectors.shape[1])
     return [(pattern % tuple(vector)).encode("ascii") for vector in vectors.tolist()]
 
 

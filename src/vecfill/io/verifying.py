@@ -92,14 +92,14 @@ def verify(
                 "Only files of one format can be compared byte for byte."
             )
         with ThreadPoolExecutor(2) as pool:
-            hashes = [pool.submit(sha256_of, each.path) for each in (old, new)]
+            hashes = [pool.submit(sha256_of, source.path) for source in (old, new)]
             rows = codec.reader(old)
             patches, difference = _undone(codec, old, new, replaced)
             difference = difference or _first_difference(codec, rows, new, patches)
             n_known = sum(len(batch) for batch in codec.reader(old).batches())
             added = _words_after(codec.reader(new), n_known)
             difference = difference or _second_rows(codec.reader(old), added)
-            sum_old, sum_new = (each.result() for each in hashes)
+            sum_old, sum_new = (source.result() for source in hashes)
         old.check_unchanged()
         new.check_unchanged()
     text, word, offset = difference or (None, None, None)
@@ -114,7 +114,7 @@ def verify(
         word,
         offset,
         codec.not_compared(rows),
-        tuple(_change(each) for each in patches),
+        tuple(_change(source) for source in patches),
     )
 
 
@@ -140,9 +140,9 @@ def _difference(codec: Codec[Any], old: RowReader, new: RowReader) -> Difference
 def _second_rows(old: RowReader, added: tuple[str, ...]) -> Difference | None:
     """Return an added word that has a row already: readers would keep one row or the other."""
     twice = [word for word, count in Counter(added).items() if count > 1]
-    wanted = WantedWords(added)
+    wanted_words = WantedWords(added)
     for batch in old.batches():
-        twice += [decoded(word) for word in wanted.found_in(batch)[1]]
+        twice += [decoded(word) for word in wanted_words.found_in(batch)[1]]
     if not twice:
         return None
     return Difference(f"'{printable(twice[0])}' is added, but has a row already.", twice[0])
@@ -167,12 +167,13 @@ def _undone(
     codec: Codec[Any], old: Source, new: Source, words: Iterable[str]
 ) -> tuple[list[Patch], Difference | None]:
     """Return what turns the rows of `words` in `new` into those of `old`, or why nothing can."""
-    wanted = WantedWords(words)
+    wanted_words = WantedWords(words)
     was, now = (
-        {spot.word: spot for spot in codec.spots(codec.reader(each), wanted)} for each in (old, new)
+        {spot.word: spot for spot in codec.spots(codec.reader(source), wanted_words)}
+        for source in (old, new)
     )
     patches: list[Patch] = []
-    for word in wanted.words:
+    for word in wanted_words.words:
         before, after = was.get(encoded(word)), now.get(encoded(word))
         problem = _problem(before, after)
         if before is None or after is None or problem:
@@ -196,7 +197,7 @@ def _reader_undone(codec: Codec[Any], new: Source, patches: Sequence[Patch]) -> 
     """
     if not codec.copies_rows:
         rows = codec.reader(new)
-        codec.exchange(rows, {each.row - 1: each.new for each in patches})
+        codec.exchange(rows, {patch.row - 1: patch.new for patch in patches})
         return rows
     return codec.reader(PatchedSource(new.path, patches))
 
@@ -241,7 +242,7 @@ def verify_table(
     >>> found.ok, found.n_vectors, found.n_filled, found.n_added
     (True, 1, 1, 1)
     """
-    old, new = (read_table(each).combine_chunks() for each in (original, enriched))
+    old, new = (read_table(table_path).combine_chunks() for table_path in (original, enriched))
     for path, table in ((original, old), (enriched, new)):
         if vector not in table.column_names:
             raise InputError(f"{path} has no column {vector!r} of vectors (vector=).")
@@ -282,7 +283,7 @@ def _cells(table: pa.Table, name: str) -> pa.Array:
 def _is_there(table: pa.Table, vector: str) -> np.ndarray:
     """Return which rows have a vector; in text tables a missing one is an empty cell."""
     column = table.column(vector)
-    found = column.is_valid().to_numpy()
+    is_there = column.is_valid().to_numpy()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        found &= np.array([bool(str(cell).strip()) for cell in column.to_pylist()], np.bool_)
-    return found
+        is_there &= np.array([bool(str(cell).strip()) for cell in column.to_pylist()], np.bool_)
+    return is_there

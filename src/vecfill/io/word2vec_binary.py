@@ -84,7 +84,7 @@ class BinaryRows:
             is_small = self.n_rows <= _FEW_ROWS and self.source.max_size <= _FEW_BYTES
             scanned = scan_few_rows if is_small else scan_rows
             while True:
-                n_rows, used, status = scanned(
+                n_rows, n_used, status = scanned(
                     window.buffer,
                     window.end,
                     view0,
@@ -108,13 +108,13 @@ class BinaryRows:
                             window, lines[:, :n_rows], is_finite[:n_rows].copy(), is_small=is_small
                         )
                 if status in (ENDLESS, EMPTY):
-                    raise self._bad_word(status, window.offset + used, n_seen)
+                    raise self._bad_word(status, window.offset + n_used, n_seen)
                 if window.at_end:
                     break
-                window.advance(used)
-            rest = window.buffer[used : window.end].tobytes()
-            self.ends_with_newline = rest.endswith(b"\n")
-            self._check_count(n_seen, rest, window.offset + used)
+                window.advance(n_used)
+            tail = window.buffer[n_used : window.end].tobytes()
+            self.ends_with_newline = tail.endswith(b"\n")
+            self._check_count(n_seen, tail, window.offset + n_used)
 
     def _batch(
         self, window: Window, lines: Offsets, is_finite: NDArray[np.bool_], *, is_small: bool
@@ -123,32 +123,32 @@ class BinaryRows:
 
         def take(rows: Offsets) -> FloatArray:
             if is_small:
-                taken = window.buffer[places[rows, None] + np.arange(4 * self.n_dims)]
+                rows_out = window.buffer[places[rows, None] + np.arange(4 * self.n_dims)]
             else:
-                taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
-                gather(window.buffer, places[rows], taken)
-            return taken.view(SINGLE)
+                rows_out = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
+                gather(window.buffer, places[rows], rows_out)
+            return rows_out.view(SINGLE)
 
         row_ends = places + 4 * self.n_dims
         return Batch(window.buffer, starts, ends, take, is_finite, window.offset, row_ends)
 
     def _bad_word(self, status: int, offset: int, row: int) -> FormatError:
-        what = (
+        problem = (
             f"a word without end: no space in the {MAX_WORD} bytes"
             if status == ENDLESS
             else "an empty word, or one of white space alone,"
         )
         return self.source.refuse(
-            f"{what} from byte offset {offset} on (row {row + 1} of {self.n_rows}). The file is "
+            f"{problem} from byte offset {offset} on (row {row + 1} of {self.n_rows}). The file is "
             f"damaged, or its rows do not have {self.n_dims} dimensions. Fetch it again."
         )
 
-    def _check_count(self, n_seen: int, rest: bytes, offset: int) -> None:
-        if n_seen == self.n_rows and not rest.strip(WHITE):
+    def _check_count(self, n_seen: int, tail: bytes, offset: int) -> None:
+        if n_seen == self.n_rows and not tail.strip(WHITE):
             return
         cut = ""
-        if rest.strip(WHITE):
-            word, space, _ = rest.removeprefix(b"\n").partition(b" ")
+        if tail.strip(WHITE):
+            word, space, _ = tail.removeprefix(b"\n").partition(b" ")
             where = f"vector of {shown(word)}" if space else f"word {shown(word)}"
             cut = f" and then ends in the middle of the {where}, in the row at byte offset {offset}"
         problem = "was cut short" if n_seen < self.n_rows else "holds more than its header says"
@@ -165,7 +165,9 @@ def _refuse_text_with_nul(source: Source, line: bytes) -> None:
         return
     is_header = len(line.split()) == 2
     lines = source.head[:_SAMPLE].replace(b"\0", b"").splitlines()[is_header:][:_N_LINES]
-    if lines and all(len(each.split()) > 1 and n_trailing_numbers(each) for each in lines):
+    if lines and all(
+        len(text_line.split()) > 1 and n_trailing_numbers(text_line) for text_line in lines
+    ):
         number = source.head.count(b"\n", 0, place) + 1
         raise source.refuse(
             f"line {number} holds a NUL byte, at byte offset {place}, which no text has. "
@@ -361,7 +363,7 @@ def all_finite(view: NDArray[np.int32], first: int, n: int) -> bool:
 
 
 @compiled
-def gather(buffer: Bytes, places: Offsets, taken: Bytes) -> None:
+def gather(buffer: Bytes, places: Offsets, out: Bytes) -> None:
     """Copy the bytes of vectors to the rows of `taken`."""
     for row in range(len(places)):
-        taken[row, :] = buffer[places[row] : places[row] + taken.shape[1]]
+        out[row, :] = buffer[places[row] : places[row] + out.shape[1]]
