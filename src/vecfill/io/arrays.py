@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 import math
-import struct
 import tokenize
 import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -21,6 +19,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
+from vecfill.io import streams
 from vecfill.io.batches import (
     MAX_DIMS,
     Batch,
@@ -38,9 +37,8 @@ from vecfill.io.sources import Source
 
 _BLOCK_BYTES = 1 << 24
 DAMAGE = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError, OverflowError,
-    EOFError, OSError, struct.error, zipfile.BadZipFile, zlib.error, SyntaxError,
-    MemoryError, zipfile.LargeZipFile, tokenize.TokenError,
+    *streams.DAMAGE, TypeError, AttributeError, OverflowError, SyntaxError, MemoryError,
+    zipfile.LargeZipFile, tokenize.TokenError,
 )  # fmt: skip
 """What broken files make the libraries raise (found by fuzzing)."""
 

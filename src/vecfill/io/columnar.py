@@ -134,8 +134,8 @@ class ColumnarRows(ABC):
         if whole:
             raise self.source.refuse(
                 f"has {len(numbers)} columns of floating-point numbers beside "
-                f"{_listed(whole)}, which hold whole or decimal numbers: they may be dimensions or something else. "
-                "Save dimensions as floating-point numbers, and drop other numbers."
+                f"{_listed(whole)}, which hold whole or decimal numbers: they may be dimensions or "
+                "something else. Save dimensions as floating-point numbers, and drop other numbers."
             )
         return numbers, False
 

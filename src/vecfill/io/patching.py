@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 from vecfill.errors import FormatError
 from vecfill.io.sources import Source
@@ -114,18 +112,13 @@ class PatchedSource(Source):
         """No more bytes than this can come out."""
         return super().max_size + sum(len(patch.new) for patch in self._patches)
 
+    @property
+    def _is_made(self) -> bool:
+        return True
+
     def stream(self) -> ByteStream:
         """Return the content with its rows exchanged, to be read once, in order."""
         return ByteStream(self, _PatchedFile(super().stream(), self._patches))
-
-    def file(self) -> BinaryIO:
-        """Return the content with its rows exchanged as a temporary file that has no name."""
-        if self._spool is None:
-            spool = self._spool = tempfile.TemporaryFile()  # noqa: SIM115
-            with self.stream() as stream:
-                shutil.copyfileobj(stream, spool, _BLOCK)
-        self._spool.seek(0)
-        return self._spool
 
 
 class _PatchedFile:

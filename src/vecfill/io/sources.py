@@ -135,6 +135,11 @@ class Source:
         """Whether nobody has opened a stream since `watch`."""
         return self._content is not None
 
+    @property
+    def _is_made(self) -> bool:
+        """Whether the content is not that of the file on disk."""
+        return self.container != "plain"
+
     def stream(self) -> ByteStream:
         """Return the content from its beginning, to be read once, in order."""
         on_disk, content = self._on_disk, self._content
@@ -143,8 +148,7 @@ class Source:
             file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
             return ByteStream(self, file, watchers=(on_disk, content))
         if self.container in ("gzip", "zstandard"):
-            file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
-            packed = Watched(file, on_disk)
+            packed = Watched(self.path, on_disk)
             buffered = io.BufferedReader(packed, 1 << 20)
             if self.container == "gzip":
                 unpacked: Any = gzip.GzipFile(fileobj=buffered)
@@ -166,7 +170,7 @@ class Source:
 
         What is packed is unpacked once into a temporary file that has no name.
         """
-        if self.container == "plain":
+        if not self._is_made:
             self._file.seek(0)
             return self._file
         if self._spool is None:

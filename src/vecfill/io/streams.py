@@ -136,29 +136,19 @@ class Closable(Protocol):
         ...
 
 
-class Watched(io.RawIOBase):
+class Watched(io.FileIO):
     """A file whose bytes are shown to somebody as they are read."""
 
-    def __init__(self, file: io.FileIO, watcher: Aside | None) -> None:
-        super().__init__()
-        self._file = file
+    def __init__(self, path: Path, watcher: Aside | None) -> None:
+        super().__init__(path)
         self._watcher = watcher
-
-    def readable(self) -> bool:
-        """Say yes."""
-        return True
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill some of `buffer`, and show it."""
-        n_read = self._file.readinto(buffer) or 0
+        n_read = super().readinto(buffer) or 0
         if self._watcher is not None and n_read:
             self._watcher.offer(memoryview(buffer).cast("B")[:n_read])
         return n_read
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
 
 
 class ByteStream(io.RawIOBase):

@@ -77,25 +77,15 @@ class BinaryRows:
                 (3, len(window.buffer) // (row_bytes + 2) + 1), dtype=np.int64
             )
             is_finite = np.empty(len(starts), dtype=np.bool_)
-            view0, view1, view2, view3 = (
+            views = [
                 np.frombuffer(window.buffer, np.int32, (len(window.buffer) - shift) // 4, shift)
                 for shift in range(4)
-            )
+            ]
             is_small = self.n_rows <= _FEW_ROWS and self.source.max_size <= _FEW_BYTES
             scanned = scan_few_rows if is_small else scan_rows
             while True:
                 n_rows, n_used, status = scanned(
-                    window.buffer,
-                    window.end,
-                    view0,
-                    view1,
-                    view2,
-                    view3,
-                    self.n_dims,
-                    starts,
-                    ends,
-                    places,
-                    is_finite,
+                    window.buffer, window.end, *views, self.n_dims, starts, ends, places, is_finite
                 )
                 if n_rows:
                     if n_seen == 0:
