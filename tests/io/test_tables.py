@@ -290,6 +290,16 @@ def test_a_table_of_many_rows_is_whole(tmp_path):
         assert read["x"].to_pylist() == [str(x) for x in range(30_000)]
 
 
+def test_a_long_quoted_cell_used_to_be_called_an_unbalanced_quote(tmp_path):
+    text = "a, " * 50_000
+    for line_end in ("\n", "\n\n"):
+        table = read_table(written(tmp_path, f'name,about{line_end}x,"{text}"{line_end}'))
+        assert table["about"].to_pylist() == [text]
+    # One column goes through the careful reader.
+    table = read_table(written(tmp_path, f'about\n"{text}"\n'))
+    assert table["about"].to_pylist() == [text]
+
+
 def test_pairs_have_two_cells_and_neither_is_empty(tmp_path):
     assert read_pairs(written(tmp_path, "Entity,Word\nA,b\n")) == [("A", "b")]
     assert read_pairs(written(tmp_path, "NA , null\n")) == [("NA", "null")]
