@@ -7,7 +7,7 @@ appended in the file's own way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -82,7 +82,7 @@ class BinaryRows:
                 for shift in range(4)
             ]
             is_small = self.n_rows <= _FEW_ROWS and self.source.max_size <= _FEW_BYTES
-            scanned = scan_few_rows if is_small else scan_rows
+            scanned: Callable[..., tuple[int, int, int]] = scan_few_rows if is_small else scan_rows
             while True:
                 n_rows, n_used, status = scanned(
                     window.buffer, window.end, *views, self.n_dims, starts, ends, places, is_finite
