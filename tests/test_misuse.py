@@ -286,3 +286,10 @@ def test_a_filled_table_is_not_named_like_word_vectors(world):
     world.write("items.csv", "\n".join(["name,x,v", *rows]) + "\n")
     message = world.refused("impute", "items.csv", "--vector", "v", "-o", "new.vec")
     assert "new.vec: the result has the format of items.csv" in message
+
+
+def test_a_date_for_builds_that_is_no_number_used_to_be_a_bug_of_ours(world, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
+    assert "SOURCE_DATE_EPOCH is 'abc', but it must be a whole" in world.refused(*IMPUTE)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert "SOURCE_DATE_EPOCH" not in world.refused(*IMPUTE, "--ridge", "inf")

@@ -22,8 +22,7 @@ from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import InputError
 from vecfill.io import append_rows, atomic_output
 from vecfill.io import atomic as module
-from vecfill.io.atomic import atomic_outputs, together
-from vecfill.io.folders import atomic_folder
+from vecfill.io.atomic import atomic_folder, atomic_outputs, together
 
 
 def names(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import resource
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from tests.io.conftest import fasttext_bytes
 from vecfill import Embedding, read_embedding, write_embedding
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.io import append_rows, iter_words
-from vecfill.io.sources import Source
+from vecfill.io.sources import MAX_LINE, Source
 from vecfill.io.tables import read_table
 
 Put = Callable[[bytes], Path]
@@ -489,3 +490,38 @@ def test_more_dimensions_than_there_can_be_are_told_as_such(put):
     refused(
         put(b"3 4294967296\na 1 2\n"), "4294967296 dimensions, but vectors have at most 1000000"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "message"),
+    [
+        ("a.data", b"", "line 1 has no end in 33554432 bytes"),
+        ("a.data", b"2 2\n", "line 2 has no end in 33554432 bytes"),
+        ("a.data", b"a 1 2\nb 3 4\n", "line 3 has no end in 33554432 bytes"),
+        ("a.csv", b"", "line 1 has no end in 33554432 bytes"),
+        ("a.csv", b"word,x\na,1\n", "cannot be read as csv: straddling object"),
+    ],
+)
+def test_an_endless_line_used_to_take_gigabytes_before_it_was_refused(put, name, before, message):
+    path = put(before + b"word " + b"0.5 " * (MAX_LINE // 4), name)
+    tracemalloc.start()
+    try:
+        refused(path, message)
+        assert tracemalloc.get_traced_memory()[1] < 8 * MAX_LINE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.vec", "t.glove"])
+def test_a_number_beyond_float32_used_to_be_called_no_number_in_tables(put, name):
+    content = {"t.csv": "word,x\na,1\nb,{}\n", "t.tsv": "word\tx\na\t1\nb\t{}\n"}.get(
+        name, "a 1\nb {}\n" if name == "t.glove" else "2 1\na 1\nb {}\n"
+    )
+    path = put(content.format("1e39").encode(), name)
+    message = "'1e39' is too large for float32, which cannot hold it.*dtype='float64'"
+    assert "2" in refused(path, message)
+    assert read_embedding(path, dtype="float64")["b"][0] == 1e39
+    path.write_text(content.format("1e400"))
+    message = "'1e400' is too large for float64, which cannot hold it. Correct it.$"
+    refused(path, message, dtype="float64")
+    assert "float64" not in refused(path, "too large for float32")

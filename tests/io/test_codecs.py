@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
-from vecfill import Embedding, read_embedding, write_embedding
-from vecfill.errors import InputError
+from vecfill import Embedding, read_embedding
+from vecfill.errors import InputError, VecfillError
 from vecfill.io.codecs import CODECS, FORMAT_NAMES, Entry, codec_named, codec_of
-from vecfill.io.lines import sample_lines
 from vecfill.io.sources import Source
 from vecfill.io.text import Glove
+from vecfill.io.text_rows import TextRows
+from vecfill.testing import check_codec
 
 
 def test_every_entry_leads_to_its_codec_and_no_suffix_to_two():
@@ -50,15 +53,87 @@ def test_the_command_line_knows_the_formats_without_loading_numpy():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_new_format_is_one_class_and_one_entry(tmp_path, monkeypatch):
-    class Piped(Glove):
-        def detects(self, source: Source) -> bool:
-            return sample_lines(source)[0].startswith(b"PIPED")
+class Piped(Glove):
+    """Rows as GloVe has them, behind a line that says so."""
 
-    monkeypatch.setattr("vecfill.io.text.Piped", Piped, raising=False)
-    entries = (Entry("piped", (".piped",), "text:Piped"), *CODECS)
+    mark = b"PIPED\n"
+
+    def detects(self, source: Source) -> bool:
+        return source.head.startswith(self.mark)
+
+    def reader(self, source: Source, dtype: np.dtype | None = None) -> TextRows:
+        rows = TextRows(source, header=False, dtype=dtype)
+        rows.body, rows.body_line = len(self.mark), 2
+        return rows
+
+    def write(self, embedding: Embedding, out: Any) -> None:
+        out.write(self.mark)
+        super().write(embedding, out)
+
+    def new_start(self, rows: TextRows, n_added: int) -> tuple[bytes, int]:
+        return self.mark, rows.body
+
+
+class Undetected(Piped):
+    def detects(self, source: Source) -> bool:
+        return False
+
+
+class Blind(Piped):
+    def difference(self, old: TextRows, new: TextRows) -> None:
+        return None
+
+
+class Forgetful(Piped):
+    def write(self, embedding: Embedding, out: Any) -> None:
+        super().write(Embedding(embedding.words[:-1], embedding.vectors[:-1]), out)
+
+
+class Cutting(Piped):
+    def new_start(self, rows: TextRows, n_added: int) -> tuple[bytes, int]:
+        return b"", rows.body
+
+
+class Rounding(Piped):
+    def new_contents(self, rows: TextRows, spots: Any, vectors: np.ndarray) -> list[bytes]:
+        return super().new_contents(rows, spots, np.round(vectors))
+
+
+class Greedy(Piped):
+    def added_rows(self, rows: TextRows, added: Embedding) -> Any:
+        yield from super().added_rows(rows, added)
+        yield from super().added_rows(rows, Embedding(["more"], added.vectors[:1]))
+
+
+def add_format(monkeypatch: pytest.MonkeyPatch, codec: type[Piped]) -> None:
+    """Add a format by its class and one entry."""
+    monkeypatch.setattr("vecfill.io.text.Made", codec, raising=False)
+    entries = (Entry("piped", (".piped",), "text:Made"), *CODECS)
     monkeypatch.setattr("vecfill.io.codecs.CODECS", entries)
-    write_embedding(Embedding(["PIPED"], [[1.0, 2.0]]), tmp_path / "a.piped")
-    with Source(tmp_path / "a.piped") as source:
-        assert codec_of(source).name == "piped"
-    assert read_embedding(tmp_path / "a.piped").words == ("PIPED",)
+
+
+def test_a_new_format_is_one_class_and_one_entry(monkeypatch):
+    add_format(monkeypatch, Piped)
+    check_codec("piped")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (Undetected, "its file is taken for another format"),
+        (Blind, "does not refuse a file that lacks rows"),
+        (Forgetful, "what is read is not what was written"),
+        (Cutting, "the file with more rows is taken for another format"),
+        (Rounding, "the row is another"),
+        (Greedy, "other words after adding two"),
+    ],
+)
+def test_a_codec_that_breaks_a_promise_fails_its_check(monkeypatch, broken, message):
+    add_format(monkeypatch, broken)
+    with pytest.raises((AssertionError, VecfillError), match=message):
+        check_codec("piped")
+
+
+@pytest.mark.parametrize("name", FORMAT_NAMES)
+def test_every_format_passes_the_check_for_codecs(name):
+    check_codec(name)

@@ -17,7 +17,7 @@ from vecfill.errors import FormatError, VecfillError
 from vecfill.io import Scan, append_rows
 from vecfill.io.numbers import POWERS, check_rows, parse_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_scan import scan_few_rows, scan_rows
+from vecfill.io.word2vec_binary import scan_few_rows, scan_rows
 
 SUFFIXES = ["bin", "vec", "glove", "safetensors", "npz", "parquet", "arrow", "csv", "tsv"]
 

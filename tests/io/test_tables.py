@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs.domain import as_domain
-from vecfill.io import plain_tables, tables
-from vecfill.io.tables import read_pairs, read_table
+from vecfill.io import cutting, tables
+from vecfill.io.names import read_pairs
+from vecfill.io.tables import read_table
 
 plain_cells = st.text(string.ascii_letters + string.digits + " é.-'", min_size=1, max_size=6)
 any_cells = st.text(
@@ -65,7 +66,7 @@ def test_whatever_a_csv_writer_writes_is_read_back_cell_by_cell(rows):
 def test_the_fast_and_the_careful_reader_agree(rows, line_end):
     data = as_csv(rows, lineterminator=line_end).encode()
     path = Path("table.csv")
-    fast = plain_tables.plain_table(data, ",", header=True, texts=None)
+    fast = cutting.plain_table(data, ",", header=True, texts=None)
     careful = tables._careful_table(path, data, "utf-8", None, True)
     assert fast is not None
     assert rows_of(fast) == rows_of(careful)
@@ -105,14 +106,14 @@ def test_numbers_parsed_while_reading_are_those_parsed_from_text(rows, line_end,
         path = Path(folder) / "table.txt"
         path.write_bytes(line_end.join(lines).encode())
         small = read_or_refused(path)
-        patch.setattr(plain_tables, "LARGE", 0)
-        patch.setattr(plain_tables, "_SAMPLE", 20)
+        patch.setattr(cutting, "LARGE", 0)
+        patch.setattr(cutting, "_SAMPLE", 20)
         assert read_or_refused(path) == small
 
 
 @pytest.mark.parametrize("line", [3, 40])
 def test_a_bad_cell_in_a_large_file_is_refused_as_in_a_small_one(tmp_path, monkeypatch, line):
-    monkeypatch.setattr(plain_tables, "LARGE", 0)
+    monkeypatch.setattr(cutting, "LARGE", 0)
     rows = [f"row{number},{number},{number / 8}\n" for number in range(50)]
     rows[line] = "odd,1,what\n"
     path = tmp_path / "table.csv"
@@ -127,14 +128,14 @@ def test_a_bad_cell_in_a_large_file_is_refused_as_in_a_small_one(tmp_path, monke
 
 def test_rows_longer_than_a_block_are_read_fast_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_careful_table", None)
-    monkeypatch.setattr(plain_tables, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(cutting, "_BLOCK_BYTES", 64)
     path = tmp_path / "table.csv"
     path.write_text("name,a\n" + "".join(f"{'x' * 200}{row},{row}\n" for row in range(9)))
     assert read_table(path).column("a").to_pylist() == [str(row) for row in range(9)]
 
 
 def test_columns_that_are_no_numbers_to_the_user_stay_text_in_a_large_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(plain_tables, "LARGE", 0)
+    monkeypatch.setattr(cutting, "LARGE", 0)
     path = tmp_path / "table.csv"
     path.write_text("name,code,mass,id\n1e5,07,1,a\nNA,08,2,b\n3.0,07,4,c\n")
     domain = as_domain(path, categorical=["code"], ignore=["id"])
@@ -287,6 +288,16 @@ def test_a_table_of_many_rows_is_whole(tmp_path):
         read = read_table(path)
         assert read["name"].to_pylist() == table["name"].to_pylist()
         assert read["x"].to_pylist() == [str(x) for x in range(30_000)]
+
+
+def test_a_long_quoted_cell_used_to_be_called_an_unbalanced_quote(tmp_path):
+    text = "a, " * 50_000
+    for line_end in ("\n", "\n\n"):
+        table = read_table(written(tmp_path, f'name,about{line_end}x,"{text}"{line_end}'))
+        assert table["about"].to_pylist() == [text]
+    # One column goes through the careful reader.
+    table = read_table(written(tmp_path, f'about\n"{text}"\n'))
+    assert table["about"].to_pylist() == [text]
 
 
 def test_pairs_have_two_cells_and_neither_is_empty(tmp_path):

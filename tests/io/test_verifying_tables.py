@@ -8,7 +8,7 @@ import pytest
 
 import vecfill as vf
 from vecfill.cli import main
-from vecfill.io.verifying_tables import verify_table
+from vecfill.io.verifying import verify_table
 
 OLD = {"id": [1, 2, 3], "x": [0.0, float("nan"), None], "v": [[1.0], None, [3.0]]}
 

@@ -105,6 +105,7 @@ def _status(words: list[str]) -> int:
     is_debug = "--debug" in words
     try:
         _make_streams_safe()
+        _check_environment()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             status = _run([word for word in words if word != "--debug"])
@@ -134,6 +135,20 @@ def _make_streams_safe() -> None:
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(ValueError, OSError):
                 stream.reconfigure(errors="backslashreplace")
+
+
+def _check_environment() -> None:
+    """Refuse a variable on which libraries beneath fail, without a reason, when they are loaded."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    try:
+        int(seconds)
+    except ValueError:
+        from vecfill.errors import InputError
+
+        raise InputError(
+            f"the environment variable SOURCE_DATE_EPOCH is {seconds!r}, but it must be a whole "
+            "number of seconds since 1970. Correct it, or unset it."
+        ) from None
 
 
 def _abandon_stdout() -> None:

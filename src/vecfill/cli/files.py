@@ -81,7 +81,7 @@ def _verify_files(
     """Compare two files of vectors, and print their hashes and what was added."""
     from vecfill.errors import InputError
     from vecfill.io import verify as compare
-    from vecfill.io.replacing import read_changes
+    from vecfill.io.appending import read_changes
 
     changes = () if replaced is None else read_changes(replaced)
     with console.Progress() as progress:
@@ -126,7 +126,7 @@ def _some(mark: str, words: Sequence[str]) -> list[str]:
 
 def _verify_tables(original: Path, enriched: Path, vector: str, *, json: bool) -> None:
     """Compare two tables with a column of vectors, and print how many cells were filled."""
-    from vecfill.io.verifying_tables import verify_table
+    from vecfill.io.verifying import verify_table
 
     proof = verify_table(original, enriched, vector=vector)
     if json:

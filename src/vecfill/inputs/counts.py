@@ -11,7 +11,7 @@ from typing import Any
 from vecfill.errors import InputError
 from vecfill.inputs.table.columns import read_numbers
 from vecfill.inputs.table.frames import Frame, frame_by, keyed
-from vecfill.io.tables import read_pairs
+from vecfill.io.names import read_pairs
 from vecfill.requests import Reading
 
 

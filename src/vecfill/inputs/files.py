@@ -24,8 +24,7 @@ from vecfill.inputs.sources import are_sources, numbered, read_sources
 from vecfill.io import Scan, read_embedding
 from vecfill.io.batches import finite_rows
 from vecfill.io.codecs import CODECS, codec_named, codec_of
-from vecfill.io.reading import about_odd, about_repeats
-from vecfill.io.scanning import ScannedBatch
+from vecfill.io.reading import ScannedBatch, about_odd, about_repeats
 from vecfill.io.sources import Source
 from vecfill.io.tables import TableFile
 from vecfill.requests import DOMAIN_OPTIONS, KINDS, TEXT_KIND, Reading

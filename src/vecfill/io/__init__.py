@@ -1,16 +1,13 @@
 """Files <-> Embedding: a codec for each format, and the one atomic writer.
 
-`codecs` lists the formats; `reading`, `scanning`, `writing`, `appending`, `replacing` and
-`verifying` ask them.
+`codecs` lists the formats; `reading`, `writing`, `appending` and `verifying` ask them.
 
 Bytes:
 
-- `sources`: A path -> its bytes, plain, gzip or inside a zip, checked before and after.
-- `streams`: Bytes read in order: unpacked, counted, shown to who watches, and seen through a
+- `sources`: A path -> its bytes, plain, gzip or inside a zip, checked before and after; what is no
+  embedding is refused by what it is.
+- `streams`: Bytes read in order: unpacked, counted, hashed or copied on the way, and seen through a
   window.
-- `whole_files`: All bytes of a table file, which is read into memory as a whole.
-- `aside`: Work done with bytes on the way past: hashing and copying, on a thread of their own.
-- `foreign`: Files that are not embeddings, refused by what they are; pickles are never loaded.
 
 What formats share:
 
@@ -24,15 +21,16 @@ What formats share:
   rows.
 - `numbers`: Decimal numbers <-> floats, compiled: each number comes out as the nearest float
   there is.
-- `text_rows`: The reader of text rows: a word and its numbers on each line, with a header or
-  without.
+- `cutting`: CSV and TSV cut into records and cells: by Arrow as whole columns, or with their
+  places.
+- `comparing`: Where two files first differ: by the bytes of their rows, or by words and vectors.
 
 Formats, one each:
 
 - `text`: word2vec text and GloVe: a word and its numbers on each line, with a header or without.
+- `text_rows`: The reader of those rows.
 - `word2vec_binary`: word2vec binary: a line with count and dims, then each word, a space, and
   float32 numbers.
-- `word2vec_scan`: The rows of a word2vec binary file, found in a window of its bytes.
 - `fasttext`: fastText `.bin`, read only: the vector of a word is the mean of its row and its
   n-grams' rows.
 - `npz`: NumPy's `.npz`: a zip of `.npy` arrays.
@@ -43,26 +41,25 @@ Formats, one each:
 
 What is done with a file of vectors:
 
-- `comparing`: Where two files first differ: by the bytes of their rows, or by words and vectors.
+- `reading`: A file -> an Embedding, its words alone, or one pass over it.
+- `writing`: An Embedding -> a file.
+- `appending`: A file -> the same bytes with some rows exchanged, and rows added behind.
 - `patching`: Content in which some rows stand for others: a file with its rows exchanged, byte
   for byte.
+- `verifying`: Proof that every known row, or every cell of a table, is unchanged.
 
 Writing:
 
-- `atomic`: The one atomic writer: a target is the old file or the new one, whole, at any moment.
-- `folders`: The atomic writer of folders: a target is absent or whole at any moment.
-- `targets`: Where results go: never onto an input, never twice onto one file.
+- `atomic`: The one atomic writer: a target is the old file or the new one, whole, at any moment; a
+  folder is absent or whole.
+- `targets`: Where results go: never onto an input, never two to one place.
 
 Tables:
 
 - `tables`: Table files -> Arrow tables, read strictly: nothing is guessed, dropped or repaired.
-- `plain_tables`: Text tables without quotes, read by Arrow at full speed.
-- `records`: Where the records and cells of a CSV or TSV file stand; quoted cells may hold line
-  ends.
 - `table_files`: A table file with some cells changed: Parquet, Feather, CSV and TSV, everything
   else kept.
-- `verifying_tables`: Proof that a table with a vector column was only filled and extended.
-- `names`: Files of names, one per line.
+- `names`: Files of names, one per line, and of pairs.
 
 What vecfill keeps for itself:
 
@@ -82,12 +79,10 @@ from typing import TYPE_CHECKING, Any
 from vecfill.io.codecs import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from vecfill.io.appending import append_rows
+    from vecfill.io.appending import append_rows, replace_rows
     from vecfill.io.atomic import atomic_output
     from vecfill.io.patching import RowChange
-    from vecfill.io.reading import iter_words, read_embedding
-    from vecfill.io.replacing import replace_rows
-    from vecfill.io.scanning import Scan
+    from vecfill.io.reading import Scan, iter_words, read_embedding
     from vecfill.io.verifying import Verification, verify
     from vecfill.io.writing import write_embedding
 
@@ -108,13 +103,13 @@ __all__ = [
 # Loaded when first asked for: the command line lists formats before it loads NumPy and Arrow.
 _HOMES = {
     "RowChange": "patching",
-    "Scan": "scanning",
+    "Scan": "reading",
     "Verification": "verifying",
     "append_rows": "appending",
     "atomic_output": "atomic",
     "iter_words": "reading",
     "read_embedding": "reading",
-    "replace_rows": "replacing",
+    "replace_rows": "appending",
     "verify": "verifying",
     "write_embedding": "writing",
 }
@@ -123,8 +118,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'vecfill.io' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"vecfill.io.{_HOMES[name]}"), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(f"vecfill.io.{_HOMES[name]}"), name)
+    return attribute
 
 
 def __dir__() -> list[str]:

@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 import math
-import struct
 import tokenize
 import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -21,7 +19,9 @@ import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
+from vecfill.io import streams
 from vecfill.io.batches import (
+    MAX_DIMS,
     Batch,
     Bytes,
     Offsets,
@@ -34,13 +34,11 @@ from vecfill.io.batches import (
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
 
 _BLOCK_BYTES = 1 << 24
 DAMAGE = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError, OverflowError,
-    EOFError, OSError, struct.error, zipfile.BadZipFile, zlib.error, SyntaxError,
-    MemoryError, zipfile.LargeZipFile, tokenize.TokenError,
+    *streams.DAMAGE, TypeError, AttributeError, OverflowError, SyntaxError, MemoryError,
+    zipfile.LargeZipFile, tokenize.TokenError,
 )  # fmt: skip
 """What broken files make the libraries raise (found by fuzzing)."""
 
@@ -87,9 +85,12 @@ class ArrayRows:
         self.provenance = arrays.metadata
         for name in ("vectors", "words"):
             if name not in arrays.kinds:
-                held = ", ".join(repr(each) for each in list(arrays.kinds)[:8]) or "nothing"
+                present = (
+                    ", ".join(repr(array_name) for array_name in list(arrays.kinds)[:8])
+                    or "nothing"
+                )
                 raise source.refuse(
-                    f"has no array {name!r}; it holds {held}. Save the arrays 'words' and "
+                    f"has no array {name!r}; it holds {present}. Save the arrays 'words' and "
                     "'vectors', or let vecfill.write_embedding do it."
                 )
         self.dtype, shape = arrays.kinds["vectors"]
@@ -113,7 +114,8 @@ class ArrayRows:
             strings = np.frombuffer(self._whole("words"), dtype=dtype)
             try:
                 raw = [
-                    encoded(each) if isinstance(each, str) else each for each in strings.tolist()
+                    encoded(string) if isinstance(string, str) else string
+                    for string in strings.tolist()
                 ]
             except DAMAGE as error:
                 raise self.source.refuse(f"'words' holds no valid text ({error}).") from error
@@ -157,17 +159,17 @@ class ArrayRows:
         row_bytes = dtype.itemsize * math.prod(shape[1:])
         try:
             file = self.arrays.open(name)
-            done = 0
-            while done < n_rows:
-                wanted = min(n_block, n_rows - done) * row_bytes
-                data = file.read(wanted)
-                if len(data) < wanted:
+            n_read = 0
+            while n_read < n_rows:
+                n_bytes = min(n_block, n_rows - n_read) * row_bytes
+                data = file.read(n_bytes)
+                if len(data) < n_bytes:
                     raise self.source.refuse(
-                        f"the array {name!r} is cut short in row {done + len(data) // row_bytes}. "
-                        "Fetch the file again."
+                        f"the array {name!r} is cut short in row "
+                        f"{n_read + len(data) // row_bytes}. Fetch the file again."
                     )
                 yield data
-                done += n_block
+                n_read += n_block
         except FormatError:
             raise
         except DAMAGE as error:
@@ -258,8 +260,8 @@ class ArrayCodec(Codec[ArrayRows]):
 
     def not_compared(self, rows: ArrayRows) -> tuple[str, ...]:
         """Name the arrays that are no part of an embedding."""
-        others = sorted(rows.arrays.kinds.keys() - {"words", "word_ends", "vectors"})
-        return tuple(f"the array {name!r}" for name in others)
+        other_names = sorted(rows.arrays.kinds.keys() - {"words", "word_ends", "vectors"})
+        return tuple(f"the array {name!r}" for name in other_names)
 
 
 def _named(words: list[bytes], vectors: Tensor) -> dict[str, Tensor]:

@@ -1,12 +1,16 @@
-"""The one atomic writer: a target is the old file or the new one, whole, at any moment."""
+"""The one atomic writer: a target is the old file or the new one, whole, at any moment.
+
+A folder is absent or whole.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import errno
+import glob
 import io
 import os
 import secrets
+import shutil
 import signal
 import stat
 import sys
@@ -18,6 +22,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from vecfill.errors import InputError
+from vecfill.io.targets import check_new_folder, checked_target, naming
 
 if sys.platform != "win32":
     import fcntl
@@ -48,34 +53,13 @@ _waiting: ContextVar[list[_Written] | None] = ContextVar("_waiting", default=Non
 """Files of a group that are complete and wait for the others; None if there is no group."""
 
 
-class OutputFile(io.RawIOBase):
+class OutputFile(io.FileIO):
     """A file being written; whatever the disk objects to comes out naming the target."""
 
     def __init__(self, descriptor: int, target: Path) -> None:
-        super().__init__()
-        self._descriptor = descriptor
+        super().__init__(descriptor, "w")
         self.target = target
         self._written_back = 0
-
-    def writable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the descriptor, for copies inside the kernel."""
-        return self._descriptor
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Move as `os.lseek` does."""
-        return os.lseek(self._descriptor, offset, whence)
-
-    def tell(self) -> int:
-        """Return where the next byte goes."""
-        return os.lseek(self._descriptor, 0, os.SEEK_CUR)
 
     def start_writing_back(self) -> None:
         """Let the disk begin with what was written, so that less is left to wait for at the end."""
@@ -85,7 +69,7 @@ class OutputFile(io.RawIOBase):
             with contextlib.suppress(OSError):
                 n_new = place - self._written_back
                 advice = os.POSIX_FADV_DONTNEED
-                os.posix_fadvise(self._descriptor, self._written_back, n_new, advice)
+                os.posix_fadvise(self.fileno(), self._written_back, n_new, advice)
             self._written_back = place
 
     def write(self, data: Any, /) -> int:
@@ -93,40 +77,12 @@ class OutputFile(io.RawIOBase):
         if self.closed:
             # Its descriptor may be another file's by now.
             raise ValueError(f"{self.target}: written to after it was closed")
-        rest = memoryview(data).cast("B")
-        size = len(rest)
+        unwritten = memoryview(data).cast("B")
+        size = len(unwritten)
         with naming(self.target):
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+            while unwritten:
+                unwritten = unwritten[os.write(self.fileno(), unwritten) :]
         return size
-
-    def close(self) -> None:
-        """Give the descriptor back, once."""
-        if not self.closed:
-            super().close()
-            os.close(self._descriptor)
-
-
-@contextlib.contextmanager
-def naming(target: Path) -> Iterator[None]:
-    """Turn an `OSError` of writing into an `InputError` that names `target`."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {_advice(error, target)}") from error
-
-
-def _advice(error: OSError, target: Path) -> str:
-    said = os.strerror(error.errno) if error.errno else str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"the disk is full ({said}). Free space or write elsewhere."
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"no permission in {target.parent} ({said}). Write elsewhere."
-    if error.errno == errno.ENOENT:
-        return f"there is no folder {target.parent}. Create it first."
-    if error.errno == errno.ENAMETOOLONG:
-        return f"the name is too long ({said}). Choose a shorter one."
-    return f"{said}. Write elsewhere."
 
 
 @contextlib.contextmanager
@@ -172,7 +128,7 @@ def atomic_outputs(
             with naming(target):
                 temporary, descriptor = _create(target)
             files.append(_Written(temporary, OutputFile(descriptor, target), overwrite))
-        yield [each.file for each in files]
+        yield [written.file for written in files]
         for temporary, file, _ in files:
             with naming(file.target):
                 if file.target.exists():
@@ -221,7 +177,7 @@ def together() -> Iterator[None]:
 def _publish_all(files: list[_Written]) -> None:
     with uninterrupted():
         _take_names(files)
-    for folder in {each.file.target.parent for each in files}:
+    for folder in {written.file.target.parent for written in files}:
         sync_folder(folder)
 
 
@@ -251,57 +207,24 @@ def _close_all(files: list[_Written]) -> None:
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let signals wait until the block is done; threads other than the main one never get them."""
-    came: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        handlers = {number: each for number, each in found.items() if callable(each)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {
+            number: handler_before
+            for number, handler_before in before.items()
+            if callable(handler_before)
+        }
     for number in handlers:
-        signal.signal(number, lambda *what: came.append(what))
+        signal.signal(number, lambda *what: signals.append(what))
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if came:
-        handlers[came[0][0]](*came[0])
-
-
-def file_name(value: Any) -> str | os.PathLike[str]:
-    """Return `value` if it can be the name of a file.
-
-    Examples
-    --------
-    >>> file_name("vectors.bin")
-    'vectors.bin'
-    """
-    if isinstance(value, str) or (
-        hasattr(value, "__fspath__") and isinstance(os.fspath(value), str)
-    ):
-        return value
-    raise InputError(f"{value!r} is not the name of a file. Pass a string or a pathlib.Path.")
-
-
-def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """Return the real place of `path` if a file may be put there; refuse otherwise."""
-    if os.fspath(file_name(path)) == "-":
-        raise InputError("'-' is not a file here: name a file to write to.")
-    try:
-        target = Path(path).resolve()
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        return Path(path).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written: {error}. Write elsewhere.") from error
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{path} is a directory. Name a file to write to.")
-    if not stat.S_ISREG(mode):
-        raise InputError(f"{path} is a pipe or a device, not a plain file. Name a plain file.")
-    if not overwrite:
-        raise InputError(
-            f"{path} exists already. Allow overwriting it (overwrite=True), or choose another name."
-        )
-    return target
+    if signals:
+        handlers[signals[0][0]](*signals[0])
 
 
 def discard_unfinished() -> None:
@@ -320,10 +243,15 @@ def _discard(temporary: Path) -> None:
     _unfinished.discard(temporary)
 
 
+def _temporary(target: Path) -> Path:
+    """Return a new name beside a target, by which others know it for a temporary one of ours."""
+    name = f".{target.name}{_MARK}{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
+    return target.parent / name
+
+
 def _create(target: Path) -> tuple[Path, int]:
     while True:
-        name = f".{target.name}{_MARK}{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
-        temporary = target.parent / name
+        temporary = _temporary(target)
         _unfinished.add(temporary)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), 0o666)
@@ -359,27 +287,30 @@ def _publish(temporary: Path, target: Path, *, overwrite: bool) -> None:
         os.rename(temporary, target)  # noqa: PTH104
 
 
-def _remove_stale(target: Path) -> None:
+def _remove_stale(target: Path, *, is_folder: bool = False) -> None:
     """Remove temporaries for `target` that no living writer holds a lock on."""
-    start = f".{target.name}{_MARK}"
-    try:
-        names = os.listdir(target.parent)  # noqa: PTH208
-    except OSError:
+    pattern = f".{glob.escape(target.name)}{_MARK}*{_ENDING}"
+    with contextlib.suppress(OSError):
+        for stale in target.parent.glob(pattern):
+            with contextlib.suppress(OSError):
+                _remove(stale, is_folder)
+
+
+def _remove(stale: Path, is_folder: bool) -> None:
+    if sys.platform == "win32":
+        if not is_folder:  # folders cannot be locked there
+            stale.unlink()  # fails while its writer has it open
         return
-    for name in names:
-        if not (name.startswith(start) and name.endswith(_ENDING)):
-            continue
-        stale = target.parent / name
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                stale.unlink()  # fails while its writer has it open
-                continue
-            descriptor = os.open(stale, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                _flock(descriptor)
-                stale.unlink()
-            finally:
-                os.close(descriptor)
+    kind = os.O_RDONLY | os.O_DIRECTORY if is_folder else os.O_RDWR
+    descriptor = os.open(stale, kind | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _flock(descriptor)
+        if is_folder:
+            shutil.rmtree(stale)
+        else:
+            stale.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -391,3 +322,61 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a folder to write in; when the block ends well it becomes `path`, else it vanishes.
+
+    Files go to a temporary folder beside the target. They are synced, and then the folder takes
+    the target's name in one step. An existing target is refused. Temporary folders of our own
+    naming whose writer was killed are removed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "model"
+    >>> with atomic_folder(target) as folder:
+    ...     _ = (folder / "config.json").write_text("{}")
+    >>> [file.name for file in target.iterdir()]
+    ['config.json']
+    """
+    target = check_new_folder(path)
+    _remove_stale(target, is_folder=True)
+    temporary = _temporary(target)
+    lock: int | None = None
+    try:
+        with naming(target):
+            temporary.mkdir()
+            lock = _locked(temporary)
+        yield temporary
+        with naming(target):
+            _sync_all(temporary)
+            with uninterrupted():
+                check_new_folder(target)
+                temporary.rename(target)
+            sync_folder(target.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _sync_all(folder: Path) -> None:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(Path(place) / name, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(place))
+
+
+def _locked(folder: Path) -> int | None:
+    """Lock a folder, so that others can tell that its writer lives; the lock ends with it."""
+    if sys.platform == "win32":
+        return None
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    _lock(descriptor)
+    return descriptor

@@ -20,6 +20,12 @@ Offsets = NDArray[np.int64]
 WHITE = b" \t\n\r\v\f"
 """White space in files is ASCII's: other code points occur as words in real vocabularies."""
 
+MAX_WORD = 1 << 16
+"""Bytes of a word from which on a file is taken for damaged. A guess: words are far shorter."""
+
+MAX_DIMS = 1_000_000
+"""Most dimensions; a header that says more is taken for damaged. A guess with ample room."""
+
 ROWS_PER_BLOCK = 4096
 """Rows of an embedding that are turned into bytes at a time."""
 
@@ -151,11 +157,11 @@ def check_finite(embedding: Embedding, dtype: np.dtype[Any]) -> None:
             is_finite = finite_rows(block.astype(dtype, copy=False))
         if not is_finite.all():
             row = int(np.argmin(is_finite))
-            what = "NaN or infinity"
+            problem = "NaN or infinity"
             if np.isfinite(block[row]).all():
-                what = f"a number too large for {dtype}"
+                problem = f"a number too large for {dtype}"
             raise InputError(
-                f"The vector of {shown(encoded(embedding.words[first + row]))} holds {what}. "
+                f"The vector of {shown(encoded(embedding.words[first + row]))} holds {problem}. "
                 "Leave the word out, or repair its vector."
             )
 
@@ -218,17 +224,17 @@ def fill_table(buffer: Bytes, starts: Offsets, ends: Offsets, table: NDArray[np.
 
 @compiled
 def look_up(
-    buffer: Bytes, starts: Offsets, ends: Offsets, table: NDArray[np.uint64], found: Offsets
+    buffer: Bytes, starts: Offsets, ends: Offsets, table: NDArray[np.uint64], hits: Offsets
 ) -> int:
     """Write the rows whose hash is in the table to `found`, and return how many there are."""
     mask = np.uint64(len(table) - 1)
-    n_found = 0
+    n_hits = 0
     for row in range(len(starts)):
         value = hash_word(buffer, starts[row], ends[row])
         slot = (value >> np.uint64(20)) & mask
         while table[slot] != 0 and table[slot] != value:
             slot = (slot + np.uint64(1)) & mask
         if table[slot] == value:
-            found[n_found] = row
-            n_found += 1
-    return n_found
+            hits[n_hits] = row
+            n_hits += 1
+    return n_hits

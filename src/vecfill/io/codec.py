@@ -124,18 +124,18 @@ class Codec(ABC, Generic[Rows]):
         """Write the rows of the original and then those of `added`."""
         raise NotImplementedError
 
-    def spots(self, rows: Rows, wanted: WantedWords) -> list[Spot]:
+    def spots(self, rows: Rows, wanted_words: WantedWords) -> list[Spot]:
         """Return the first row of each wanted word that the file has, in its order."""
-        found: dict[bytes, Spot] = {}
+        spots: dict[bytes, Spot] = {}
         n_rows = 0
         for batch in rows.batches():
-            places, words = wanted.found_in(batch)
+            places, words = wanted_words.found_in(batch)
             for place, word in zip(places.tolist(), words, strict=True):
-                if word not in found:
+                if word not in spots:
                     offset = batch.offset + int(batch.starts[place])
-                    found[word] = Spot(word, n_rows + place, offset, batch.row(place))
+                    spots[word] = Spot(word, n_rows + place, offset, batch.row(place))
             n_rows += len(batch)
-        return list(found.values())
+        return list(spots.values())
 
     def new_contents(self, rows: Rows, spots: Sequence[Spot], vectors: FloatArray) -> list[bytes]:
         """Return the bytes of some rows with other vectors, in the file's own precision."""

@@ -50,7 +50,7 @@ CODECS = (
 )
 """Every format, in the order in which a file is asked whether it is in it; GloVe takes the rest."""
 
-FORMAT_NAMES = tuple(each.name for each in CODECS)
+FORMAT_NAMES = tuple(entry.name for entry in CODECS)
 
 
 def codec_named(name: str) -> Codec[Any]:
@@ -61,9 +61,9 @@ def codec_named(name: str) -> Codec[Any]:
     >>> codec_named("glove").suffixes
     ('.glove',)
     """
-    for each in CODECS:
-        if each.name == name:
-            return each.codec
+    for entry in CODECS:
+        if entry.name == name:
+            return entry.codec
     from vecfill.errors import InputError
 
     near = get_close_matches(str(name), FORMAT_NAMES, n=1)
@@ -83,12 +83,12 @@ def codec_for_writing(name: str) -> Codec[Any]:
     """
     path = PurePath(name)
     suffix = PurePath(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
-    for each in CODECS:
-        if suffix.lower() in each.suffixes:
-            return each.codec
+    for entry in CODECS:
+        if suffix.lower() in entry.suffixes:
+            return entry.codec
     from vecfill.errors import InputError
 
-    known = ", ".join(suffix for each in CODECS for suffix in each.suffixes)
+    known = ", ".join(suffix for entry in CODECS for suffix in entry.suffixes)
     raise InputError(
         f"{name}: the suffix {suffix!r} does not say which format to write. "
         f"Use one of {known}, or pass format=."
@@ -99,7 +99,7 @@ def codec_of(source: Source, format: str | None = None) -> Codec[Any]:  # noqa: 
     """Return the codec that was named, or else the one that a file's content asks for."""
     if format is not None:
         return codec_named(format)
-    from vecfill.io.foreign import refuse_foreign
+    from vecfill.io.sources import refuse_foreign
 
     refuse_foreign(source)
-    return next(each.codec for each in CODECS if each.codec.detects(source))
+    return next(entry.codec for entry in CODECS if entry.codec.detects(source))

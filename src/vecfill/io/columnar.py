@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError
 from vecfill.io.batches import (
+    MAX_DIMS,
     ROWS_PER_BLOCK,
     Batch,
     blank_words,
@@ -26,7 +27,6 @@ from vecfill.io.batches import (
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_tables
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
 
 WORD, VECTOR = "word", "vector"
 _DAMAGE = (
@@ -52,8 +52,8 @@ def refusing(source: Source, kind: str) -> Iterator[None]:
     except _DAMAGE as error:
         if type(error).__module__.startswith("vecfill"):
             raise
-        said = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-        raise source.refuse(f"cannot be read as {kind}: {said}. Save it again.") from error
+        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        raise source.refuse(f"cannot be read as {kind}: {reason}. Save it again.") from error
 
 
 def check_names(source: object, schema: pa.Schema) -> None:
@@ -130,12 +130,12 @@ class ColumnarRows(ABC):
                 f"has no column {VECTOR!r} of lists of numbers, nor columns of floating-point "
                 f"numbers; its columns are {_listed(names)}. Name the vectors {VECTOR!r}."
             )
-        others = [field.name for field in schema if _is_whole(field.type)]
-        if others:
+        whole = [field.name for field in schema if _is_whole(field.type)]
+        if whole:
             raise self.source.refuse(
-                f"has {len(numbers)} columns of floating-point numbers beside {_listed(others)}, "
-                "which hold whole or decimal numbers: they may be dimensions or something else. "
-                "Save dimensions as floating-point numbers, and drop other numbers."
+                f"has {len(numbers)} columns of floating-point numbers beside "
+                f"{_listed(whole)}, which hold whole or decimal numbers: they may be dimensions or "
+                "something else. Save dimensions as floating-point numbers, and drop other numbers."
             )
         return numbers, False
 
@@ -207,9 +207,9 @@ class ColumnarRows(ABC):
         if len(wrong):
             row = int(wrong[0])
             word = shown(buffer[offsets[row] : offsets[row + 1]].tobytes())
-            found = f"{lengths[row]} numbers" if lengths[row] >= 0 else "no vector"
+            length = f"{lengths[row]} numbers" if lengths[row] >= 0 else "no vector"
             raise self.source.refuse(
-                f"row {first + row + 1}, the word {word}, has {found} instead of "
+                f"row {first + row + 1}, the word {word}, has {length} instead of "
                 f"{self.n_dims}. All vectors must be of one length."
             )
         values = column.flatten()
@@ -362,16 +362,18 @@ def as_record_batch(
 
 def with_exchanged(rows: ColumnarRows, table: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """Return a record batch with other vectors in some rows; every other cell keeps its bits."""
-    found = [row for row in rows.exchanged if first <= row < first + table.num_rows]
-    if not found:
+    exchanged_rows = [row for row in rows.exchanged if first <= row < first + table.num_rows]
+    if not exchanged_rows:
         return table
-    contents = b"".join(rows.exchanged[row] for row in found)
+    contents = b"".join(rows.exchanged[row] for row in exchanged_rows)
     vectors = np.frombuffer(contents, rows.dtype).reshape(-1, rows.n_dims)
-    more = as_record_batch([b""] * len(found), vectors, rows.schema, rows.columns, table)
+    more = as_record_batch([b""] * len(exchanged_rows), vectors, rows.schema, rows.columns, table)
     order = np.arange(table.num_rows)
-    order[np.array(found) - first] = table.num_rows + np.arange(len(found))
+    order[np.array(exchanged_rows) - first] = table.num_rows + np.arange(len(exchanged_rows))
     columns: list[Any] = []
-    for name, column, other in zip(rows.schema.names, table.columns, more.columns, strict=True):
+    for name, column, new_column in zip(
+        rows.schema.names, table.columns, more.columns, strict=True
+    ):
         is_ours = name in rows.columns.numbers
-        columns.append(pa.concat_arrays([column, other]).take(order) if is_ours else column)
+        columns.append(pa.concat_arrays([column, new_column]).take(order) if is_ours else column)
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -44,19 +44,19 @@ def difference_of_bytes(
 
 def _first_other_byte(old: BodyReader, new: BodyReader, lines: bool) -> int | None:
     """Return the offset in the original of the first byte that the enriched file has not."""
-    with old.source.stream() as one, new.source.stream() as other:
-        one.read(old.body)
-        other.read(new.body)
+    with old.source.stream() as old_stream, new.source.stream() as new_stream:
+        old_stream.read(old.body)
+        new_stream.read(new.body)
         place, last = old.body, b"\n"
-        while block := one.read(_BLOCK):
-            same = other.read(len(block))
-            if same != block:
-                n_shared = min(len(same), len(block))
-                left = np.frombuffer(block, np.uint8)[:n_shared]
-                differs = left != np.frombuffer(same, np.uint8)[:n_shared]
+        while block := old_stream.read(_BLOCK):
+            new_block = new_stream.read(len(block))
+            if new_block != block:
+                n_shared = min(len(new_block), len(block))
+                old_bytes = np.frombuffer(block, np.uint8)[:n_shared]
+                differs = old_bytes != np.frombuffer(new_block, np.uint8)[:n_shared]
                 return place + (int(np.argmax(differs)) if differs.any() else n_shared)
             place, last = place + len(block), block[-1:]
-        if lines and last not in b"\r\n" and other.read(1) not in (b"", b"\r", b"\n"):
+        if lines and last not in b"\r\n" and new_stream.read(1) not in (b"", b"\r", b"\n"):
             return place
     return None
 
@@ -74,13 +74,15 @@ def _word_at(reader: RowReader, offset: int) -> str:
 
 def difference_of_rows(old: RowReader, new: RowReader) -> Difference | None:
     """Return the first row of the original whose word or vector the other file does not have."""
-    others = _single_rows(new.batches(whole=True))
+    new_rows = _single_rows(new.batches(whole=True))
     for n_rows, (word, vector) in enumerate(_single_rows(old.batches(whole=True)), start=1):
-        other, theirs = next(others, (None, b""))
-        if other != word or theirs != vector:
+        new_word, new_vector = next(new_rows, (None, b""))
+        if new_word != word or new_vector != vector:
             name = decoded(word)
-            what = "its vector" if other == word else "its place"
-            return Difference(f"row {n_rows}, '{printable(name)}': {what} is not the same.", name)
+            changed_part = "its vector" if new_word == word else "its place"
+            return Difference(
+                f"row {n_rows}, '{printable(name)}': {changed_part} is not the same.", name
+            )
     return None
 
 
@@ -109,15 +111,15 @@ def difference_of_tables(old: TableReader, new: TableReader) -> Difference | Non
     """Return the first row of the original of which any column is not the same."""
     if not old.schema.equals(new.schema):
         return Difference(f"the columns of {old.source} are not those of {new.source}.")
-    others = _Pieces(new)
+    new_pieces = _Pieces(new)
     first = 1
     for table in old.tables():
         table.validate(full=True)
-        other = others.take(table.num_rows)
-        n_shared = min(table.num_rows, other.num_rows)
+        piece = new_pieces.take(table.num_rows)
+        n_shared = min(table.num_rows, piece.num_rows)
         for place, name in enumerate(old.schema.names):
             mine = table.column(place).slice(0, n_shared)
-            theirs = other.column(place).slice(0, n_shared)
+            theirs = piece.column(place).slice(0, n_shared)
             if not same_bits(mine, theirs):
                 row = first_other_row(mine, theirs)
                 word = decoded(old.words_of(table.slice(row, 1))[0])
@@ -141,30 +143,30 @@ class _Pieces:
     def take(self, n_rows: int) -> pa.RecordBatch:
         """Return the next rows, fewer at the end."""
         parts = [self._held]
-        while sum(each.num_rows for each in parts) < n_rows:
+        while sum(part.num_rows for part in parts) < n_rows:
             table = next(self._tables, None)
             if table is None:
                 break
             table.validate(full=True)
             parts.append(table)
-        joined = pa.concat_batches(parts)
-        self._held = joined.slice(n_rows)
-        return joined.slice(0, n_rows)
+        rows = pa.concat_batches(parts)
+        self._held = rows.slice(n_rows)
+        return rows.slice(0, n_rows)
 
 
-def first_other_row(one: Any, other: Any) -> int:
+def first_other_row(old: Any, new: Any) -> int:
     """Return the first row in which two columns differ, by halving."""
-    low, high = 0, len(one)
+    low, high = 0, len(old)
     while high - low > 1:
         middle = (low + high) // 2
-        if same_bits(one.slice(low, middle - low), other.slice(low, middle - low)):
+        if same_bits(old.slice(low, middle - low), new.slice(low, middle - low)):
             low = middle
         else:
             high = middle
     return low
 
 
-def same_bits(one: Any, other: Any) -> bool:
+def same_bits(old: Any, new: Any) -> bool:
     """Tell whether two Arrow arrays are equal bit for bit: NaN is NaN, and -0 is not 0.
 
     Examples
@@ -175,15 +177,15 @@ def same_bits(one: Any, other: Any) -> bool:
     False
     """
     kinds = pa.types
-    kind = one.type
-    if kind != other.type or len(one) != len(other):
+    kind = old.type
+    if kind != new.type or len(old) != len(new):
         return False
     if kinds.is_floating(kind):
         whole = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
-        return one.view(whole).equals(other.view(whole))
+        return old.view(whole).equals(new.view(whole))
     if kinds.is_dictionary(kind):
-        return same_bits(one.dictionary_decode(), other.dictionary_decode())
+        return same_bits(old.dictionary_decode(), new.dictionary_decode())
     if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
-        return one.equals(other)
-    lengths = (pc.list_value_length(each) for each in (one, other))
-    return next(lengths).equals(next(lengths)) and same_bits(one.flatten(), other.flatten())
+        return old.equals(new)
+    lengths = (pc.list_value_length(column) for column in (old, new))
+    return next(lengths).equals(next(lengths)) and same_bits(old.flatten(), new.flatten())

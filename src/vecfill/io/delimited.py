@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
+import pyarrow.csv as pa_csv
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import WantedWords, encoded, in_blocks, shown
+from vecfill.io.batches import MAX_DIMS, WantedWords, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.columnar import WORD, ColumnarRows, refusing
 from vecfill.io.comparing import difference_of_tables
-from vecfill.io.lines import BOM, needs_float64, sample_lines
+from vecfill.io.cutting import Record, arrow_options, cells_of, quoted, records_of, unquoted
+from vecfill.io.lines import needs_float64, sample_lines
+from vecfill.io.numbers import MAX_NUMBER, about_large, nearest_float, shortest_texts
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
-from vecfill.io.numbers import shortest_texts
-from vecfill.io.records import Record, fields_of, quoted, records_of, unquoted
 from vecfill.io.sources import Source
+
+_BLOCK_BYTES = 1 << 22
 
 
 class DelimitedRows(ColumnarRows):
@@ -53,45 +54,40 @@ class DelimitedRows(ColumnarRows):
 
     def _header_fields(self) -> list[str]:
         """Return the names of columns, and count the lines that they and blank ones take."""
-        text = self.source.first_lines().removeprefix(BOM).decode("utf-8", "replace")
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter.decode("ascii"))
-        try:
-            fields = next((each for each in reader if each), [])
-        except csv.Error as error:
-            raise self.source.refuse(f"its line of names cannot be read: {error}.") from error
-        self._n_header_lines = reader.line_num
-        return fields
+        record = next(self._records([self.source.first_lines]), None)
+        if record is None:
+            return []
+        if record.cells is None:
+            raise self.source.refuse(
+                "its line of names cannot be read: a quote is not closed. Correct it."
+            )
+        self._n_header_lines = record.line + len(re.findall(rb"\r\n|\n|\r", record.content))
+        return [unquoted(cell).decode("utf-8", "replace") for cell in record.cells]
+
+    def _records(self, blocks: Iterable[bytes]) -> Iterator[Record]:
+        return records_of(blocks, self.delimiter)
 
     def _record_batches(self) -> Iterator[pa.RecordBatch]:
         # Columns go by number: names may hold what Arrow's reader would split them at.
-        fields = [str(place) for place in range(len(self.schema.names))]
+        kinds = {str(place): pa.binary() for place in range(len(self.schema.names))}
+        options = arrow_options(
+            kinds,
+            self.delimiter.decode("ascii"),
+            quotes=True,
+            block_bytes=_BLOCK_BYTES,
+            n_header_lines=self._n_header_lines,
+        )
         try:
-            with pyarrow.csv.open_csv(
-                self.source.file(),
-                read_options=pyarrow.csv.ReadOptions(
-                    use_threads=False,
-                    block_size=1 << 22,
-                    skip_rows=self._n_header_lines,
-                    column_names=fields,
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.delimiter.decode("ascii"), newlines_in_values=True
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(fields, pa.binary()),
-                    strings_can_be_null=False,
-                    null_values=[],
-                ),
-            ) as reader:
+            with pa_csv.open_csv(self.source.file(), **options) as reader:
                 for batch in reader:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
         except pa.ArrowInvalid as error:
-            told = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
-            if told is None:
+            ragged_row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+            if ragged_row is None:
                 raise
-            row, expected, found = told.groups()
+            row, expected, n_fields = ragged_row.groups()
             raise self.source.refuse(
-                f"row {row} has {found} fields instead of {expected}. Correct the row."
+                f"row {row} has {n_fields} fields instead of {expected}. Correct the row."
             ) from error
 
     def _numbers(self, column: Any, name: str, first: int) -> Any:
@@ -101,13 +97,15 @@ class DelimitedRows(ColumnarRows):
             if np.isfinite(parsed.to_numpy(zero_copy_only=False)).all():
                 return parsed
         for row, text in enumerate(column.to_pylist()):
-            good = NUMBER.fullmatch(text) and len(text) < 800
-            if not good or not np.isfinite(np.array(float(text)).astype(self.dtype)):
-                what = f"{shown(text)} is not a finite number" if text else "no number"
+            where = f"row {first + row + 1}, column {name!r}: "
+            if not NUMBER.fullmatch(text) or len(text) > MAX_NUMBER:
+                problem = f"{shown(text)} is not a finite number" if text else "no number"
                 raise self.source.refuse(
-                    f"row {first + row + 1}, column {name!r}: {what}. Numbers are written like "
-                    "-0.25 or 1e-3, with a point as decimal mark."
+                    f"{where}{problem}. Numbers are written like -0.25 or 1e-3, with a point as "
+                    "decimal mark."
                 )
+            if not np.isfinite(nearest_float(text.decode("ascii"), self.dtype)):
+                raise self.source.refuse(where + about_large(text, self.dtype))
         raise self.source.refuse(f"column {name!r} cannot be read as numbers. Save it again.")
 
     @property
@@ -117,17 +115,16 @@ class DelimitedRows(ColumnarRows):
 
     def records(self, stream: Any) -> Iterator[Record]:
         """Return the records of the content, without the header, and their places."""
-        return records_of(stream, self.delimiter, self._n_header_lines)
+        return islice(self._records(iter(lambda: stream.read(_BLOCK_BYTES), b"")), 1, None)
 
-    def cells(self, record: bytes) -> list[bytes]:
-        """Return the cells of a record as they are written."""
-        found = fields_of(record, self.delimiter)
-        if found is None or len(found) != len(self.schema.names):
+    def checked(self, cells: list[bytes] | None, record: bytes) -> list[bytes]:
+        """Return the cells of a record if there is one for each column."""
+        if cells is None or len(cells) != len(self.schema.names):
             raise self.source.refuse(
                 f"the record {shown(record)} cannot be cut into {len(self.schema.names)} cells. "
                 "Correct its quotes."
             )
-        return found
+        return cells
 
 
 class CsvRows(DelimitedRows):
@@ -188,21 +185,22 @@ class _Delimited(Codec[DelimitedRows]):
             )
         yield from _rows_as_csv(added, rows.delimiter, newline)
 
-    def spots(self, rows: DelimitedRows, wanted: WantedWords) -> list[Spot]:
+    def spots(self, rows: DelimitedRows, wanted_words: WantedWords) -> list[Spot]:
         """Return the first records of words; Arrow parses them but does not tell their places."""
-        spot_of = {spot.row: spot for spot in super().spots(rows, wanted)}
-        found: list[Spot] = []
+        spot_of = {spot.row: spot for spot in super().spots(rows, wanted_words)}
+        spots: list[Spot] = []
         with rows.source.stream() as stream:
             for row, record in enumerate(rows.records(stream)):
                 if row in spot_of:
                     word = spot_of[row].word
-                    if unquoted(rows.cells(record.content)[rows.place_of_word]) != word:
+                    cells = rows.checked(record.cells, record.content)
+                    if unquoted(cells[rows.place_of_word]) != word:
                         raise rows.source.refuse(
                             f"it cannot be told where row {row + 1}, {shown(word)}, stands. "
                             "Put quotes around cells that hold quotes, and save it again."
                         )
-                    found.append(Spot(word, row, *record))
-        return found
+                    spots.append(Spot(word, row, record.offset, record.content))
+        return spots
 
     def new_contents(
         self, rows: DelimitedRows, spots: Sequence[Spot], vectors: FloatArray
@@ -211,7 +209,8 @@ class _Delimited(Codec[DelimitedRows]):
         contents: list[bytes] = []
         for spot, text in zip(spots, shortest_texts(vectors).to_pylist(), strict=True):
             cells = text.encode("ascii").split(b" ")
-            cells.insert(rows.place_of_word, rows.cells(spot.content)[rows.place_of_word])
+            before = rows.checked(cells_of(spot.content, rows.delimiter), spot.content)
+            cells.insert(rows.place_of_word, before[rows.place_of_word])
             contents.append(rows.delimiter.join(cells))
         return contents
 
@@ -235,6 +234,8 @@ class Tsv(_Delimited):
 
 def _is_table(lines: list[bytes], delimiter: bytes) -> bool:
     if len(lines) < 2:
+        return False
+    if lines[0].count(delimiter) > MAX_DIMS:
         return False
     names, row = lines[0].split(delimiter), lines[1].rsplit(delimiter, lines[0].count(delimiter))
     return (

@@ -12,12 +12,10 @@ import numpy as np
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, packed
+from vecfill.io.batches import MAX_DIMS, MAX_WORD, WHITE, Batch, Bytes, Offsets, packed
 from vecfill.io.codec import Codec, Difference
 from vecfill.io.comparing import difference_of_rows
 from vecfill.io.sources import Source
-from vecfill.io.word2vec_binary import MAX_DIMS
-from vecfill.io.word2vec_scan import MAX_WORD
 from vecfill.machine.compiled import compiled
 
 MAGIC = struct.pack("<i", 793712314)
@@ -80,27 +78,27 @@ class FasttextRows:
                 "is a pruned (quantised) fastText model. Use the full .bin or the .vec file."
             )
         words: list[bytes] = []
-        place, rest = file.tell(), b""
+        place, entries = file.tell(), b""
         start = 0
         while len(words) < n_entries:
-            stop = rest.find(b"\0", start)
-            if stop < 0 or stop + _ENTRY_TAIL >= len(rest):
+            stop = entries.find(b"\0", start)
+            if stop < 0 or stop + _ENTRY_TAIL >= len(entries):
                 more = file.read(1 << 22)
-                if not more or len(rest) - start > MAX_WORD + _ENTRY_TAIL:
+                if not more or len(entries) - start > MAX_WORD + _ENTRY_TAIL:
                     raise self.source.refuse(
                         f"is a fastText .bin cut short or damaged: entry {len(words) + 1} of "
                         f"{n_entries} at byte offset {place + start} has no end. Fetch it again."
                     )
                 place += start
-                rest, start = rest[start:] + more, 0
+                entries, start = entries[start:] + more, 0
                 continue
-            is_word = rest[stop + _ENTRY_TAIL] == 0
+            is_word = entries[stop + _ENTRY_TAIL] == 0
             if is_word != (len(words) < n_words):
                 raise self.source.refuse(
                     f"entry {len(words) + 1} at byte offset {place + start} is of a wrong kind. "
                     "The fastText .bin is damaged: fetch it again."
                 )
-            words.append(rest[start:stop])
+            words.append(entries[start:stop])
             start = stop + _ENTRY_TAIL + 1
         file.seek(place + start)
         return words[:n_words]
@@ -216,8 +214,8 @@ def _looks_old(head: bytes) -> bool:
 @compiled
 def ngram_buckets(word: Bytes, minn: int, maxn: int, n_buckets: int) -> Offsets:
     """Return the bucket of each n-gram of a word in angle brackets, n counted in characters."""
-    found = np.empty(len(word) * max(maxn, 1), dtype=np.int64)
-    n_found = 0
+    buckets = np.empty(len(word) * max(maxn, 1), dtype=np.int64)
+    n_grams = 0
     for first in range(len(word)):
         if word[first] & 0xC0 == 0x80:
             continue
@@ -236,9 +234,9 @@ def ngram_buckets(word: Bytes, minn: int, maxn: int, n_buckets: int) -> Offsets:
                 if stop >= len(word) or word[stop] & 0xC0 != 0x80:
                     break
             if n >= minn and not (n == 1 and (first == 0 or stop == len(word))):
-                found[n_found] = np.int64(value) % n_buckets
-                n_found += 1
-    return found[:n_found]
+                buckets[n_grams] = np.int64(value) % n_buckets
+                n_grams += 1
+    return buckets[:n_grams]
 
 
 @compiled

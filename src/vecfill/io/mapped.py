@@ -17,9 +17,10 @@ import numpy as np
 
 from vecfill.errors import FormatError
 from vecfill.io.arrays import Tensor
-from vecfill.io.atomic import atomic_output, file_name
+from vecfill.io.atomic import atomic_output
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
+from vecfill.io.targets import file_name
 
 BLOCK = 1 << 22
 """Bytes that are looked at together."""
@@ -70,7 +71,7 @@ def write_mapped(
         "about": text,
         "about_sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
-    tensors = {name: _tensor(each) for name, each in arrays.items()}
+    tensors = {name: _tensor(array) for name, array in arrays.items()}
     with atomic_output(path, overwrite=overwrite) as file:
         write_tensors(file, tensors, metadata)
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
-from vecfill.io.batches import Bytes, Offsets
+from vecfill.io.batches import Bytes, Offsets, shown
 from vecfill.machine.compiled import compiled, compiled_part
 
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
@@ -20,6 +20,9 @@ POWERS = np.array([float(f"1e{exponent}") for exponent in range(61)])
 
 NUMBER_TEXT = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What counts as a number in a file: no infinity, no comma."""
+
+MAX_NUMBER = 800
+"""Characters of a number; float64 needs at most 767 digits to tell it from its neighbours."""
 
 
 @compiled_part
@@ -221,12 +224,30 @@ def nearest_float(text: str, dtype: np.dtype[Any]) -> float:
         below = np.nextafter(single, np.float32(-np.inf))
         above = np.nextafter(single, np.float32(np.inf))
     exact = Fraction(text)
-    candidates = [each for each in (single, below, above) if np.isfinite(each)]
+    candidates = [candidate for candidate in (single, below, above) if np.isfinite(candidate)]
     return float(
         min(
             candidates,
-            key=lambda each: (abs(Fraction(float(each)) - exact), int(each.view(np.int32)) & 1),
+            key=lambda candidate: (
+                abs(Fraction(float(candidate)) - exact),
+                int(candidate.view(np.int32)) & 1,
+            ),
         )
+    )
+
+
+def about_large(text: bytes, dtype: np.dtype[Any]) -> str:
+    """Return what to say about a number that a type cannot hold.
+
+    Examples
+    --------
+    >>> about_large(b"1e400", np.dtype(np.float64))
+    "'1e400' is too large for float64, which cannot hold it. Correct it."
+    """
+    wider = ", or read the file with dtype='float64'"
+    return (
+        f"{shown(text)} is too large for {dtype}, which cannot hold it. Correct it"
+        f"{wider if dtype.itemsize < 8 and np.isfinite(float(text)) else ''}."
     )
 
 

@@ -52,10 +52,10 @@ class Packer:
         if issparse(value):
             parts = (value.data, value.indices, value.indptr)
             named = zip(("data", "indices", "indptr"), parts, strict=True)
-            packed = {name: self.pack(each, f"{place}.{name}") for name, each in named}
+            packed = {name: self.pack(item, f"{place}.{name}") for name, item in named}
             return {"#": "csr", "shape": list(value.shape), **packed}
         if isinstance(value, list | tuple):
-            items = [self.pack(each, f"{place}.{n}") for n, each in enumerate(value)]
+            items = [self.pack(item, f"{place}.{n}") for n, item in enumerate(value)]
             return {"#": type(value).__name__, "items": items}
         if isinstance(value, Mapping):
             strange = [key for key in value if not isinstance(key, str)]
@@ -74,9 +74,9 @@ class Packer:
 
     def _fields(self, value: Any, place: str) -> dict[str, Any]:
         return {
-            each.name: self.pack(getattr(value, each.name), f"{place}.{each.name}")
-            for each in fields(value)
-            if each.init and not each.name.startswith("_")
+            item.name: self.pack(getattr(value, item.name), f"{place}.{item.name}")
+            for item in fields(value)
+            if item.init and not item.name.startswith("_")
         }
 
     def _array(self, value: np.ndarray, place: str) -> dict[str, Any]:
@@ -131,19 +131,19 @@ class Unpacker:
             return self._array(packed, place)
         if kind in ("list", "tuple"):
             items = enumerate(packed["items"])
-            found = [self.unpack(each, f"{place}.{n}", depth + 1) for n, each in items]
-            return found if kind == "list" else tuple(found)
+            unpacked = [self.unpack(item, f"{place}.{n}", depth + 1) for n, item in items]
+            return unpacked if kind == "list" else tuple(unpacked)
         if kind == "dict":
             return {
-                str(key): self.unpack(each, f"{place}.{key}", depth + 1)
-                for key, each in packed["items"]
+                str(key): self.unpack(item, f"{place}.{key}", depth + 1)
+                for key, item in packed["items"]
             }
         if kind == "csr":
             return self._sparse(packed, place, depth)
         if kind == "object" and packed["class"] in self.classes:
             values = {
-                name: self.unpack(each, f"{place}.{name}", depth + 1)
-                for name, each in packed["fields"].items()
+                name: self.unpack(item, f"{place}.{name}", depth + 1)
+                for name, item in packed["fields"].items()
             }
             return self.classes[packed["class"]](**values)
         raise self._refused(place, f"it is of a kind that is not known ({packed.get('class')!r})")
@@ -161,7 +161,7 @@ class Unpacker:
             self.unpack(packed[name], f"{place}.{name}", depth + 1)
             for name in ("data", "indices", "indptr")
         ]
-        n_rows, n_columns = (int(each) for each in packed["shape"])
+        n_rows, n_columns = (int(size) for size in packed["shape"])
         data, indices, indptr = parts
         is_good = (
             data.ndim == indices.ndim == indptr.ndim == 1

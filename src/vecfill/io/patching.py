@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 from vecfill.errors import FormatError
 from vecfill.io.sources import Source
@@ -53,7 +51,7 @@ class Patch:
     @property
     def change(self) -> RowChange:
         """What is to be recorded of it."""
-        before, after = (hashlib.sha256(each).hexdigest() for each in (self.old, self.new))
+        before, after = (hashlib.sha256(content).hexdigest() for content in (self.old, self.new))
         return RowChange(self.word, self.row, before, after)
 
 
@@ -114,18 +112,13 @@ class PatchedSource(Source):
         """No more bytes than this can come out."""
         return super().max_size + sum(len(patch.new) for patch in self._patches)
 
+    @property
+    def _is_made(self) -> bool:
+        return True
+
     def stream(self) -> ByteStream:
         """Return the content with its rows exchanged, to be read once, in order."""
         return ByteStream(self, _PatchedFile(super().stream(), self._patches))
-
-    def file(self) -> BinaryIO:
-        """Return the content with its rows exchanged as a temporary file that has no name."""
-        if self._spool is None:
-            spool = self._spool = tempfile.TemporaryFile()  # noqa: SIM115
-            with self.stream() as stream:
-                shutil.copyfileobj(stream, spool, _BLOCK)
-        self._spool.seek(0)
-        return self._spool
 
 
 class _PatchedFile:
@@ -140,10 +133,10 @@ class _PatchedFile:
     def readinto(self, buffer: Any, /) -> int:
         """Fill as much of `buffer` as is at hand; 0 at the end."""
         while not self._held:
-            got = self._file.readinto(self._block)
-            if not got:
+            n_read = self._file.readinto(self._block)
+            if not n_read:
                 return 0
-            pieces = self._patching.pieces(memoryview(self._block)[:got])
+            pieces = self._patching.pieces(memoryview(self._block)[:n_read])
             self._held = memoryview(b"".join(pieces))
         n_bytes = min(len(buffer), len(self._held))
         buffer[:n_bytes] = self._held[:n_bytes]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import InputError
-from vecfill.io.atomic import file_name
+from vecfill.io.targets import file_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "narwhals")
 _BLOCK = 1 << 22
@@ -145,9 +145,9 @@ def _indented(value: Any, margin: str) -> str:
         return json.dumps(value, allow_nan=False)
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     inner, lines = margin + "  ", []
-    for name, each in pairs:
+    for name, item in pairs:
         is_short = len(value) <= _LONG
-        text = _indented(each, inner) if is_short else json.dumps(each, allow_nan=False)
+        text = _indented(item, inner) if is_short else json.dumps(item, allow_nan=False)
         lines.append(
             f"{inner}{json.dumps(name)}: {text}" if isinstance(value, dict) else inner + text
         )
@@ -166,9 +166,9 @@ def _plain(value: Any) -> Any:
     elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Enum):

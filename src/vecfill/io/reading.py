@@ -1,18 +1,21 @@
-"""A file in any format -> an Embedding, or its words alone, in bounded memory."""
+"""A file in any format -> an Embedding, its words alone, or one pass over it; memory is bounded."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import Batch, RowReader, WantedWords, decoded, encoded, shown
+from vecfill.io.batches import Batch, Offsets, RowReader, WantedWords, decoded, encoded, shown
 from vecfill.io.codecs import codec_of
 from vecfill.io.sources import Source
+from vecfill.io.streams import Sha256
 from vecfill.wording import count
 
 
@@ -60,9 +63,9 @@ def read_embedding(
         rows = _Rows(source, reader, chosen or reader.dtype)
         try:
             if words is None:
-                found = _read_all(source, reader, rows)
+                embedding = _read_all(source, reader, rows)
             else:
-                found = _read_wanted(source, reader, rows, WantedWords(_checked(words)))
+                embedding = _read_wanted(source, reader, rows, WantedWords(_checked(words)))
         except FormatError:
             source.check_unchanged()
             raise
@@ -72,7 +75,7 @@ def read_embedding(
                 "dimensions. Pass words= to read only those you need."
             ) from None
         source.check_unchanged()
-        return found
+        return embedding
 
 
 def _reader(
@@ -120,6 +123,110 @@ def iter_words(
         source.check_unchanged()
 
 
+@dataclass(frozen=True)
+class ScannedBatch:
+    """Some rows of a file; its vectors are good until the next batch is asked for."""
+
+    words: list[str]
+    first_row: int
+    """The row in the file of the first word, from 0."""
+    batch: Batch
+    source: Source
+
+    def vectors(self, places: Sequence[int] | Offsets) -> FloatArray:
+        """Return the vectors of some places in this batch; no others are parsed.
+
+        A vector may hold NaN or infinity where the format allows it: see `problem`.
+        """
+        return self.batch.take(np.asarray(places, dtype=np.int64))
+
+    @property
+    def is_finite(self) -> NDArray[np.bool_]:
+        """Which rows hold neither NaN nor infinity, as far as that is known without a vector."""
+        return self.batch.is_finite
+
+    def problem(self, place: int) -> FormatError:
+        """Return the error to raise if the vector at `place` is needed and is not finite."""
+        return not_finite(self.source, self.batch, place)
+
+
+class Scan:
+    r"""A pass over a file of vectors, batch by batch, in bounded memory.
+
+    Every row is checked as `read_embedding` checks it. When the last batch is done, `sha256` is
+    the hash of the file on disk (of the packed bytes, if it is packed), `n_words` the number of
+    rows, `n_odd` the number of those that hold NaN or infinity, and `notes` what there is to tell.
+
+    Parameters
+    ----------
+    path
+        A file of any format in `vecfill.io.FORMAT_NAMES`.
+    format, member
+        As in `read_embedding`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.txt"
+    >>> _ = path.write_text("cat 0.5 1\ndog 0.25 2\n")
+    >>> with Scan(path) as scan:
+    ...     for batch in scan:
+    ...         print(batch.first_row, batch.words, batch.vectors([1]).tolist())
+    0 ['cat', 'dog'] [[0.25, 2.0]]
+    >>> scan.n_words, len(scan.sha256)
+    (2, 64)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+        member: str | None = None,
+    ) -> None:
+        self.source = Source(path, member)
+        try:
+            self.codec = codec_of(self.source, format)
+            self.rows = self.codec.reader(self.source)
+        except BaseException:
+            self.source.close()
+            raise
+        self.n_words = 0
+        self.n_odd = 0
+        self.sha256 = ""
+
+    def __enter__(self) -> Scan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.source.close()
+
+    @property
+    def size(self) -> int:
+        """The size of the file on disk, in bytes."""
+        return self.source.size
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader has to tell so far, in sentences."""
+        return tuple(self.rows.notes)
+
+    def __iter__(self) -> Iterator[ScannedBatch]:
+        with Sha256(self.source.path, self.source.size) as sha256:
+            self.source.watch(on_disk=sha256)
+            try:
+                for batch in self.rows.batches():
+                    yield ScannedBatch(batch.words(), self.n_words, batch, self.source)
+                    self.n_words += len(batch)
+                    self.n_odd += int(np.count_nonzero(~batch.is_finite))
+            except FormatError:
+                self.source.check_unchanged()
+                raise
+            self.source.watch()
+            self.sha256 = sha256.result()
+        self.source.check_unchanged()
+
+
 def _checked(words: Iterable[str]) -> list[str]:
     if isinstance(words, str):
         raise InputError(f"words={words!r} is one string. Pass a list: words=[{words!r}].")
@@ -159,29 +266,31 @@ class _Rows:
 
 
 def _read_all(source: Source, reader: RowReader, rows: _Rows) -> Embedding:
-    seen: dict[str, None] = {}
+    place_of: dict[str, None] = {}
     n_twice, twice = 0, ""
     for batch in reader.batches(whole=True):
-        kept: list[int] = []
+        first_rows: list[int] = []
         for row, word in enumerate(batch.words()):
-            if word not in seen:
-                seen[word] = None
-                kept.append(row)
+            if word not in place_of:
+                place_of[word] = None
+                first_rows.append(row)
             else:
                 n_twice += 1
                 twice = twice or word
-        rows.add(_finite(source, batch, np.array(kept, dtype=np.int64)))
+        rows.add(_finite(source, batch, np.array(first_rows, dtype=np.int64)))
     notes = list(reader.notes)
     if n_twice:
         notes.insert(0, about_repeats(source, n_twice, twice))
-    return Embedding(seen, rows.array(), notes=notes, provenance=reader.provenance)
+    return Embedding(place_of, rows.array(), notes=notes, provenance=reader.provenance)
 
 
-def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedWords) -> Embedding:
+def _read_wanted(
+    source: Source, reader: RowReader, rows: _Rows, wanted_words: WantedWords
+) -> Embedding:
     order: dict[bytes, int] = {}
     n_twice, twice, n_odd = 0, "", 0
     for batch in reader.batches():
-        found, words = wanted.found_in(batch)
+        hits, words = wanted_words.found_in(batch)
         is_new: list[bool] = []
         for word in words:
             is_new.append(word not in order)
@@ -190,30 +299,32 @@ def _read_wanted(source: Source, reader: RowReader, rows: _Rows, wanted: WantedW
             else:
                 n_twice += 1
                 twice = twice or decoded(word)
-        kept = found[np.array(is_new, dtype=bool)]
-        if len(kept):
-            rows.add(_finite(source, batch, kept))
+        first_rows = hits[np.array(is_new, dtype=bool)]
+        if len(first_rows):
+            rows.add(_finite(source, batch, first_rows))
         n_odd += int(np.count_nonzero(~batch.is_finite))
     notes = list(reader.notes)
     if n_twice:
         notes.append(about_repeats(source, n_twice, twice))
     if n_odd:
         notes.append(about_odd(source, n_odd))
-    missing = len(wanted.words) - len(order)
+    missing = len(wanted_words.words) - len(order)
     if missing:
-        notes.append(f"{source}: {missing} of {len(wanted.words)} words asked for are not in it.")
-    ranked = sorted(order, key=lambda word: wanted.rank[word])
+        notes.append(
+            f"{source}: {missing} of {len(wanted_words.words)} words asked for are not in it."
+        )
+    ranked = sorted(order, key=lambda word: wanted_words.rank[word])
     vectors = rows.array()[[order[word] for word in ranked]]
     return Embedding(
         [decoded(word) for word in ranked], vectors, notes=notes, provenance=reader.provenance
     )
 
 
-def _finite(source: Source, batch: Batch, kept: Any) -> FloatArray:
-    vectors = batch.take(kept)
+def _finite(source: Source, batch: Batch, chosen_rows: Any) -> FloatArray:
+    vectors = batch.take(chosen_rows)
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():
-        raise not_finite(source, batch, int(kept[int(np.argmin(is_finite))]))
+        raise not_finite(source, batch, int(chosen_rows[int(np.argmin(is_finite))]))
     return vectors
 
 

@@ -110,8 +110,8 @@ class TensorFile:
             self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
             self.places: dict[str, TensorPlace] = {}
             for name, entry in header.items():
-                first, last = (int(each) for each in entry["data_offsets"])
-                shape = tuple(int(each) for each in entry["shape"])
+                first, last = (int(number) for number in entry["data_offsets"])
+                shape = tuple(int(number) for number in entry["shape"])
                 if entry["dtype"] in _TYPES:
                     self.kinds[name] = (np.dtype(_TYPES[entry["dtype"]]), shape)
                 elif name in ("words", "word_ends", "vectors"):
@@ -166,14 +166,14 @@ class TensorFile:
 
     def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return a JSON object; refuse a name that comes twice, where JSON keeps the last."""
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
             raise self.source.refuse(
                 f"its header names {twice!r} twice, so one of the two would be lost. "
                 "Save the file again."
             )
-        return found
+        return members
 
     def open(self, name: str) -> BinaryIO:
         """Return the file at the first byte of a tensor."""

@@ -10,21 +10,44 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
 from vecfill.errors import FormatError, InputError
-from vecfill.io.aside import Aside
-from vecfill.io.atomic import file_name
-from vecfill.io.streams import DAMAGE, MAX_RATIO, ByteStream, Readable, Watched, bomb
+from vecfill.io.streams import DAMAGE, MAX_RATIO, Aside, ByteStream, Readable, Watched, bomb
+from vecfill.io.targets import file_name
 
 GZIP = b"\x1f\x8b"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 1 << 16
-_MAX_SAMPLE = 1 << 27
+MAX_LINE = 1 << 25
+"""Bytes of a line from which on a text is taken for damaged: more than the 25 that a float64 takes
+with its sign, exponent and separator, for each of `vecfill.io.batches.MAX_DIMS` numbers."""
+
+_MAX_SAMPLE = 2 * MAX_LINE
+
+_HOW_TO_CONVERT = (
+    "Pickles can run code and are never loaded. Convert it with the program that wrote it; "
+    "for gensim: KeyedVectors.load('FILE').save_word2vec_format('vectors.bin', binary=True)"
+)
+
+_PICKLE_SUFFIXES = (".kv", ".pkl", ".pickle", ".pt", ".pth", ".joblib", ".model")
+
+_OTHERS = {
+    b"\xfd7zXZ": "an xz archive. Unpack it first",
+    b"BZh": "a bzip2 archive. Unpack it first",
+    ZSTANDARD: "a zstandard archive inside another. Unpack it first",
+    b"7z\xbc\xaf": "a 7-zip archive. Unpack it first",
+    b"\x89HDF": "an HDF5 file. Save its vectors as safetensors or .npz",
+    b"FEA1": "a Feather file of version 1. Save it again as Parquet",
+    b"\x1f\x8b": "gzip inside gzip. Unpack it first",
+    b"%PDF": "a PDF",
+    b"PK\x05\x06": "an empty zip",
+}
 
 
 class Source:
@@ -103,14 +126,19 @@ class Source:
         buffer = bytearray(1 << 22)
         last = b""
         with self.stream() as stream:
-            while got := stream.readinto(buffer):
-                last = buffer[got - 1 : got]
+            while n_read := stream.readinto(buffer):
+                last = buffer[n_read - 1 : n_read]
         return bytes(last)
 
     @property
     def is_watched(self) -> bool:
         """Whether nobody has opened a stream since `watch`."""
         return self._content is not None
+
+    @property
+    def _is_made(self) -> bool:
+        """Whether the content is not that of the file on disk."""
+        return self.container != "plain"
 
     def stream(self) -> ByteStream:
         """Return the content from its beginning, to be read once, in order."""
@@ -120,8 +148,7 @@ class Source:
             file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
             return ByteStream(self, file, watchers=(on_disk, content))
         if self.container in ("gzip", "zstandard"):
-            file = open(self.path, "rb", buffering=0)  # noqa: PTH123, SIM115
-            packed = Watched(file, on_disk)
+            packed = Watched(self.path, on_disk)
             buffered = io.BufferedReader(packed, 1 << 20)
             if self.container == "gzip":
                 unpacked: Any = gzip.GzipFile(fileobj=buffered)
@@ -143,7 +170,7 @@ class Source:
 
         What is packed is unpacked once into a temporary file that has no name.
         """
-        if self.container == "plain":
+        if not self._is_made:
             self._file.seek(0)
             return self._file
         if self._spool is None:
@@ -168,19 +195,29 @@ class Source:
         with self.stream() as stream:
             return stream.read(size)
 
+    @cached_property
     def first_lines(self) -> bytes:
-        """Return the head, and as much more as three lines take: wide vectors make long lines.
+        """The head, and as much more as three lines take: wide vectors make long lines.
 
-        A line that is cut by the end of the sample is left out.
+        A line that is cut by the end of the sample is left out. A first line without end is
+        refused here, before anybody splits it into millions of fields.
         """
         size = HEAD_BYTES
         sample = self.head
         while len(sample) == size and size < _MAX_SAMPLE and _n_line_ends(sample) < 3:
-            size *= 8
+            if size >= MAX_LINE and not _n_line_ends(sample):
+                raise self.endless_line(1)
+            size = min(8 * size, MAX_LINE if size < MAX_LINE else _MAX_SAMPLE)
             sample = self.read_head(size)
         if len(sample) == size:
             sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"\r")) + 1]
         return sample
+
+    def endless_line(self, line: int) -> FormatError:
+        """Return the error about a line that is too long to be one of numbers."""
+        return self.refuse(
+            f"line {line} has no end in {MAX_LINE} bytes. The file is damaged, or is no text."
+        )
 
     def check_unchanged(self) -> None:
         """Refuse if the file is not the one that was opened."""
@@ -239,19 +276,19 @@ class Source:
         if self.member is None and names and all(name.endswith(".npy") for name in names):
             return  # an .npz, which is a format and not a container
         if self.member is None and len(names) != 1:
-            shown = ", ".join(repr(name) for name in names[:5]) or "none"
+            listed = ", ".join(repr(name) for name in names[:5]) or "none"
             raise FormatError(
-                f"{self.path}: the zip holds {len(names)} members ({shown}). "
+                f"{self.path}: the zip holds {len(names)} members ({listed}). "
                 "Say which one to read with member=."
             )
         self.member = self.member or names[0]
         self.container = "zip"
         chosen = [info for info in members if info.filename == self.member]
         if len(chosen) != 1:
-            shown = ", ".join(repr(name) for name in names[:5])
+            listed = ", ".join(repr(name) for name in names[:5])
             raise InputError(
                 f"member={self.member!r} is {len(chosen)} times in the zip {self.path}. "
-                f"It holds {shown}."
+                f"It holds {listed}."
             )
         if chosen[0].flag_bits & 1:
             raise FormatError(f"{self}: this member is encrypted. Unpack it yourself.")
@@ -280,13 +317,31 @@ def _opened(path: Path) -> BinaryIO:
 
 def refuse_address(path: Path) -> None:
     """Refuse a path that does not exist because it is an address on a network."""
-    told = re.match(r"(https?|ftp|s3|gs|hdfs):/+(.*)", str(path))
-    if told:
+    address = re.match(r"(https?|ftp|s3|gs|hdfs):/+(.*)", str(path))
+    if address:
         raise InputError(
-            f"{told[1]}://{told[2]} is an address. vecfill does not fetch files: download it, and "
-            "pass the file."
+            f"{address[1]}://{address[2]} is an address. vecfill does not fetch files: download "
+            "it, and pass the file."
         )
 
 
 def _n_line_ends(sample: bytes) -> int:
     return max(sample.count(b"\n"), sample.count(b"\r"))
+
+
+def refuse_foreign(source: Source) -> None:
+    """Refuse pickles, archives and other files that no codec reads."""
+    head, suffix = source.head, source.suffix
+    if head.startswith(b"\x93NUMPY"):
+        raise source.refuse(
+            "is an .npy file, which holds one array and no words (pickled objects in it are never "
+            "loaded). Save both with numpy.savez('vectors.npz', words=numpy.array(words, "
+            "dtype=str), vectors=vectors)."
+        )
+    is_pickle = re.match(rb"\x80[\x01-\x05]", head) is not None and head[1:9] != b"\0" * 8
+    if suffix in _PICKLE_SUFFIXES or (is_pickle and head[8:9] != b"{"):
+        kind = {".kv": "gensim KeyedVectors file", ".pt": "PyTorch file"}.get(suffix, "file")
+        raise FormatError(f"{source} is a pickled {kind}. {_HOW_TO_CONVERT}.")
+    for start, description in _OTHERS.items():
+        if head.startswith(start):
+            raise source.refuse(f"is {description}.")

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import lzma
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecfill.errors import FormatError
-from vecfill.io.aside import Aside
 
 if TYPE_CHECKING:
     from vecfill.io.sources import Source
 
 MAX_RATIO = 1000
 """A packed file that grows more than this is taken for a bomb."""
+
+_MAX_WAITING = 2
 
 DAMAGE = (
     OSError,
@@ -34,6 +40,80 @@ DAMAGE = (
     zipfile.BadZipFile,
 )
 """What the standard library raises on broken gzip and zip files (found by fuzzing)."""
+
+
+class Aside:
+    """Calls `action` with each block in order on one other thread, at most two blocks behind.
+
+    Blocks are copied, because readers reuse their buffers; so are the copies, after `action`
+    returns. What it raises comes out of a later `offer` or of `finish`.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> with Aside(lambda block: seen.append(bytes(block))) as aside:
+    ...     aside.offer(memoryview(b"cat"))
+    ...     aside.finish()
+    >>> seen
+    [b'cat']
+    """
+
+    def __init__(self, action: Callable[[memoryview], Any]) -> None:
+        self._action = action
+        self._pool = ThreadPoolExecutor(1)
+        self._waiting: deque[Future[Any]] = deque()
+        self._free: deque[bytearray] = deque()
+        self.n_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def offer(self, block: memoryview) -> None:
+        """Hand over a block; wait if too many are waiting already."""
+        self.n_bytes += len(block)
+        # A fresh buffer for each block would cost more than copying: its pages must be cleared.
+        buffer = self._free.popleft() if self._free else bytearray()
+        if len(buffer) < len(block):
+            buffer = bytearray(len(block))
+        memoryview(buffer)[: len(block)] = block
+        self._waiting.append(self._pool.submit(self._act, buffer, len(block)))
+        if len(self._waiting) > _MAX_WAITING:
+            self._waiting.popleft().result()
+
+    def _act(self, buffer: bytearray, size: int) -> None:
+        self._action(memoryview(buffer)[:size])
+        self._free.append(buffer)
+
+    def finish(self) -> None:
+        """Wait until all blocks are done."""
+        while self._waiting:
+            self._waiting.popleft().result()
+
+
+class Sha256(Aside):
+    """The SHA-256 of a file, computed from the blocks that a reader reads anyway."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path = path
+        self._size = size
+        self._digest = hashlib.sha256()
+        super().__init__(self._digest.update)
+
+    def result(self) -> str:
+        """Return the hash; what was not read in one go (a member of a zip, say) is read now."""
+        self.finish()
+        if self.n_bytes == self._size:
+            return self._digest.hexdigest()
+        return sha256_of(self._path)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Readable(Protocol):
@@ -56,29 +136,19 @@ class Closable(Protocol):
         ...
 
 
-class Watched(io.RawIOBase):
+class Watched(io.FileIO):
     """A file whose bytes are shown to somebody as they are read."""
 
-    def __init__(self, file: io.FileIO, watcher: Aside | None) -> None:
-        super().__init__()
-        self._file = file
+    def __init__(self, path: Path, watcher: Aside | None) -> None:
+        super().__init__(path)
         self._watcher = watcher
-
-    def readable(self) -> bool:
-        """Say yes."""
-        return True
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill some of `buffer`, and show it."""
-        got = self._file.readinto(buffer) or 0
-        if self._watcher is not None and got:
-            self._watcher.offer(memoryview(buffer).cast("B")[:got])
-        return got
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
+        n_read = super().readinto(buffer) or 0
+        if self._watcher is not None and n_read:
+            self._watcher.offer(memoryview(buffer).cast("B")[:n_read])
+        return n_read
 
 
 class ByteStream(io.RawIOBase):
@@ -95,7 +165,7 @@ class ByteStream(io.RawIOBase):
         self._source = source
         self._file = file
         self._container = container
-        self._watchers = [each for each in watchers if each is not None]
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
         self.n_read = 0
 
     def readable(self) -> bool:
@@ -105,14 +175,14 @@ class ByteStream(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Fill `buffer` as far as the content goes."""
         view = memoryview(buffer).cast("B")
-        filled = 0
+        n_filled = 0
         try:
-            while filled < len(view):
-                got = self._file.readinto(view[filled:])
-                if not got:
+            while n_filled < len(view):
+                n_more = self._file.readinto(view[n_filled:])
+                if not n_more:
                     break
-                filled += got
-                if self.n_read + filled > self._source.max_size:
+                n_filled += n_more
+                if self.n_read + n_filled > self._source.max_size:
                     raise bomb(self._source)
         except FormatError:
             raise
@@ -124,12 +194,12 @@ class ByteStream(io.RawIOBase):
         except DAMAGE as error:
             raise self._source.refuse(
                 f"the {self._source.container} file is damaged or cut short after "
-                f"{self.n_read + filled} bytes of content ({error}). Fetch it again."
+                f"{self.n_read + n_filled} bytes of content ({error}). Fetch it again."
             ) from error
-        self.n_read += filled
+        self.n_read += n_filled
         for watcher in self._watchers:
-            watcher.offer(view[:filled])
-        return filled
+            watcher.offer(view[:n_filled])
+        return n_filled
 
     def close(self) -> None:
         """Close what was opened."""
@@ -156,12 +226,12 @@ class Window:
         self.at_end = False
         self._fill()
 
-    def advance(self, used: int) -> None:
+    def advance(self, n_used: int) -> None:
         """Drop the first `used` bytes and read on."""
-        rest = self.end - used
-        self.buffer[:rest] = self.buffer[used : self.end].copy()
-        self.end = rest
-        self.offset += used
+        n_unused = self.end - n_used
+        self.buffer[:n_unused] = self.buffer[n_used : self.end].copy()
+        self.end = n_unused
+        self.offset += n_used
         self._fill()
 
     def grow(self) -> None:
@@ -175,9 +245,9 @@ class Window:
         if self.at_end:
             return
         room = self.buffer[self.end :].data
-        got = self._stream.readinto(room)
-        self.end += got
-        self.at_end = got < len(room)
+        n_read = self._stream.readinto(room)
+        self.end += n_read
+        self.at_end = n_read < len(room)
 
 
 def bomb(source: Source) -> FormatError:

@@ -6,7 +6,6 @@ files are written anew from Arrow, with the same schema, metadata and compressio
 
 from __future__ import annotations
 
-import codecs
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
-from vecfill.io.records import fields_of, quoted, records_of
+from vecfill.io.cutting import quoted, records_of
 
 _SUFFIXES = {
     "parquet": (".parquet", ".pq"),
@@ -126,25 +125,25 @@ def rewritten_text(
         )
     # In UTF-8 no byte of a letter looks like a separator or a quote.
     content, mark = text.encode("utf-8", "surrogatepass"), separator.encode()
-    start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
-    pieces, done = [content[:start]], start
+    pieces: list[bytes] = []
+    n_copied = 0
     row = -1 if header else 0
-    for record in records_of(io.BytesIO(content[start:]), mark, 0):
-        cells = fields_of(record.content, mark) or []
-        if len(cells) != len(names):
+    for record in records_of([content], mark):
+        if record.cells is None:
             raise FormatError(
-                f"row {row + 1} of the table has {len(cells)} cells, but there are {len(names)} "
-                "columns. Quote cells that contain the separator or a line break."
+                "the table has a quote that is not closed before its end. Mend the last row."
             )
-        first = start + record.offset
-        pieces += [content[done:first], mark.join(_changed(cells, row, changes, names, mark))]
-        done = first + len(record.content)
+        if len(record.cells) != len(names):
+            raise FormatError(
+                f"row {row + 1} of the table has {len(record.cells)} cells, but there are "
+                f"{len(names)} columns. Quote cells that contain the separator or a line break."
+            )
+        cells = mark.join(_changed(record.cells, row, changes, names, mark))
+        pieces += [content[n_copied : record.offset], cells]
+        n_copied = record.offset + len(record.content)
         row += 1
-    if content[done:].strip(b"\r\n"):
-        raise FormatError(
-            "the table has a quote that is not closed before its end. Mend the last row."
-        )
-    return b"".join([*pieces, content[done:]]).decode("utf-8", "surrogatepass").encode(encoding)
+    pieces.append(content[n_copied:])
+    return b"".join(pieces).decode("utf-8", "surrogatepass").encode(encoding)
 
 
 def _changed(

@@ -7,10 +7,10 @@ a column means is decided later, in `vecfill.inputs`.
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import json
+import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,21 @@ import pyarrow.feather as pa_feather
 import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
-from vecfill.io.plain_tables import header_end, plain_table, text_array
-from vecfill.io.sources import ZSTANDARD, Source
-from vecfill.io.whole_files import whole_file
+from vecfill.io.cutting import (
+    Record,
+    first_line,
+    is_badly_quoted,
+    plain_table,
+    records_of,
+    text_array,
+    unquoted,
+)
+from vecfill.io.sources import ZSTANDARD, Source, refuse_address
 
 _BLOCK_BYTES = 1 << 24
+_HEAD = 65_536
+"""Bytes that are looked at before the rest is read into memory."""
+
 _BATCH_CELLS = 1 << 18
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
 _BINARY_KINDS = (
@@ -79,7 +89,7 @@ def read_table(
     if isinstance(path, TableFile):
         return path.table(encoding=encoding, separator=separator, header=header, texts=texts)
     path = Path(path)
-    data, name = _unpacked(path, whole_file(path))
+    data, name = _unpacked(path, _whole_file(path))
     if separator is None and name != path:
         separator = _SEPARATORS.get(name.suffix.lower())
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
@@ -93,7 +103,7 @@ def read_table(
         raise FormatError(f"{path} has only blank lines. A table needs a header and rows.")
     table = None
     if encoding == "utf-8" and b"\0" not in data:
-        start, end = header_end(data)
+        start, end = first_line(data)
         mark = _separator_of(path, data[start:end].decode(errors="replace"), separator)
         table = plain_table(data, mark, header=header, texts=texts)
     if table is None:
@@ -125,9 +135,9 @@ class TableFile(PathLike[str]):
 
     def table(self, *, texts: Collection[str] | None, **options: Any) -> pa.Table:
         """Return what `read_table` does."""
-        asked = {**options, "texts": None if self._as_text or texts is None else {*texts}}
-        if self._table is None or self._options != asked:
-            self._table, self._options = read_table(self._path, **asked), asked
+        requested = {**options, "texts": None if self._as_text or texts is None else {*texts}}
+        if self._table is None or self._options != requested:
+            self._table, self._options = read_table(self._path, **requested), requested
         return self._table
 
     def forget(self) -> None:
@@ -135,44 +145,57 @@ class TableFile(PathLike[str]):
         self._table = None
 
 
-def read_pairs(path: str | PathLike[str], *, second: str = "word") -> list[tuple[str, str]]:
-    r"""Read a file of two columns, such as aliases: an entity and the word it stands for.
-
-    A first line that reads `entity,word` is a header; any other first line is a pair.
+def _whole_file(path: Path) -> bytes:
+    """Return all bytes of a table file; refuse what is no file, or empty, or empty space.
 
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "aliases.csv").write_text("Facebook,Meta\nIBM Corp,ibm\n")
-    ...     read_pairs(Path(folder) / "aliases.csv")
-    [('Facebook', 'Meta'), ('IBM Corp', 'ibm')]
+    >>> path = Path(tempfile.mkdtemp()) / "t.csv"
+    >>> path.write_bytes(b"name,x")
+    6
+    >>> _whole_file(path)
+    b'name,x'
     """
     try:
-        table = read_table(path, header=False)
-    except FormatError as error:
-        # The option is about the table, not about files of pairs.
-        told = str(error).partition(" If the file is in another encoding")
-        raise FormatError(told[0] + (" Save it as UTF-8." if told[1] else "")) from error
-    if table.num_columns != 2:
+        # Asked before reading: a pipe or a device could be read without end.
+        is_other = path.exists() and not path.is_file()
+        is_directory = path.is_dir()
+        data = b"" if is_other else _read_all(path)
+    except FormatError:
+        raise
+    except FileNotFoundError:
+        refuse_address(path)
+        raise FormatError(f"{path} does not exist. Check the path.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FormatError(f"{path} cannot be read ({reason}). Check its permissions.") from error
+    except MemoryError:
         raise FormatError(
-            f"{path} has {table.num_columns} columns, but pairs need two: an entity and its "
-            f"{second}."
+            f"{path} has {path.stat().st_size} bytes, and there is not enough memory to read it as "
+            "a table. Keep only the columns you need."
+        ) from None
+    if is_other:
+        kind = "a directory" if is_directory else "not a regular file"
+        raise FormatError(f"{path} is {kind}. Give the path of one table file.")
+    if not data:
+        raise FormatError(f"{path} is empty. A table needs a header and rows.")
+    return data
+
+
+def _read_all(path: Path) -> bytes:
+    """Return all bytes of a file, unless it begins with empty space.
+
+    A file that was preallocated and never written can have any size, and would be read into memory.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if len(head) == _HEAD and not head.strip(b"\0"):
+        raise FormatError(
+            f"{path} begins with {_HEAD:,} NUL bytes, so it is empty space and no table. Fetch it "
+            "again."
         )
-    left, right = (
-        [str(cell if cell is not None else "").strip() for cell in column.to_pylist()]
-        for column in table.columns
-    )
-    pairs = list(zip(left, right, strict=True))
-    if (pairs[0][0].lower(), pairs[0][1].lower()) == ("entity", second):
-        pairs = pairs[1:]
-    for row, (entity, word) in enumerate(pairs, start=1):
-        if not entity or not word:
-            raise FormatError(
-                f"{path}, pair {row}: {entity!r}, {word!r}. Both an entity and a {second} "
-                "are needed."
-            )
-    return pairs
+    return path.read_bytes()
 
 
 def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
@@ -185,9 +208,9 @@ def _unpacked(path: Path, data: bytes) -> tuple[bytes, Path]:
 
 
 def _refuse_binary(path: Path, data: bytes) -> None:
-    for magic, what, advice in _BINARY_KINDS:
+    for magic, description, advice in _BINARY_KINDS:
         if data.startswith(magic):
-            raise FormatError(f"{path} is {what}, not a table. {advice}")
+            raise FormatError(f"{path} is {description}, not a table. {advice}")
 
 
 def _refuse_utf16(path: Path, data: bytes, encoding: str) -> None:
@@ -279,23 +302,26 @@ def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
 def _careful_table(
     path: Path, data: bytes, encoding: str, separator: str | None, header: bool
 ) -> pa.Table:
-    """Line by line; slower, understands quotes, and knows the line of whatever is wrong."""
-    _check_decodes(path, data, encoding)
-    lines = _Lines(path, data, encoding)
-    mark = _separator_of(path, lines.peek(), separator)
+    """Record by record; slower, understands quotes, and knows the line of whatever is wrong."""
+    blocks = _as_utf8(path, data, encoding)
+    opening = next(blocks)
+    start, end = first_line(opening)
+    mark = _separator_of(path, opening[start:end].decode(errors="replace"), separator)
     names: list[str] | None = None
     batches: list[list[pa.Array]] = []
-    rows: list[list[str]] = []
-    for line, cells in _records(path, lines, mark):
+    rows: list[list[bytes]] = []
+    for record in records_of(chain([opening], blocks), mark.encode()):
+        cells = _checked_cells(path, record, mark)
         if names is None:
-            names = cells if header else [str(number + 1) for number in range(len(cells))]
+            names = [str(number + 1) for number in range(len(cells))]
             if header:
+                names = [cell.decode() for cell in cells]
                 continue
         if len(cells) != len(names):
             raise FormatError(
-                f"{path}, line {line}: {len(cells)} cells, but the first line has {len(names)}. "
-                f"The row begins with {cells[0][:40]!r}. Every row needs as many cells as the "
-                f"header; put quotes around a cell that contains {mark!r}."
+                f"{path}, line {record.line}: {len(cells)} cells, but the first line has "
+                f"{len(names)}. The row begins with {cells[0].decode()[:40]!r}. Every row needs as "
+                f"many cells as the header; put quotes around a cell that contains {mark!r}."
             )
         rows.append(cells)
         if len(rows) * len(names) >= _BATCH_CELLS:
@@ -311,74 +337,51 @@ def _careful_table(
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _as_arrays(rows: list[list[str]]) -> list[pa.Array]:
+def _as_arrays(rows: list[list[bytes]]) -> list[pa.Array]:
     return [text_array(column) for column in zip(*rows, strict=True)]
 
 
-class _Lines:
-    """The lines of a text, counted, with the number of quotes since they were last asked for."""
-
-    def __init__(self, path: Path, data: bytes, encoding: str) -> None:
-        self.path = path
-        self.number = 0
-        self.quotes = 0
-        self._text = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
-
-    def peek(self) -> str:
-        place = self._text.tell()
-        first = next((line for line in iter(self._text.readline, "") if line.strip("\r\n")), "")
-        self._text.seek(place)
-        return first
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._text:
-            self.number += 1
-            if "\0" in line:
-                raise FormatError(
-                    f"{self.path}, line {self.number}: a NUL byte at character "
-                    f"{line.index(chr(0)) + 1}. This is not a text table, or it is damaged; "
-                    "give the right encoding or write the file again."
-                )
-            self.quotes += line.count('"')
-            yield line
-
-
-def _records(path: Path, lines: _Lines, mark: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of the line on which it begins."""
-    reader = csv.reader(lines, delimiter=mark, strict=True)
-    while True:
-        line = lines.number + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise _quote_error(path, line, str(error)) from error
-        if cells is None:
-            return
-        if lines.quotes % 2:
-            raise _quote_error(path, line, "an odd number of quotes")
-        lines.quotes = 0
-        if cells:
-            yield line, cells
+def _checked_cells(path: Path, record: Record, mark: str) -> list[bytes]:
+    """Return what the cells of a record mean; refuse what a strict reader of CSV would."""
+    content, cells = record.content, record.cells
+    place = content.find(b"\0")
+    if place >= 0:
+        *lines_before, last = re.split(rb"\r\n|\n|\r", content[:place])
+        raise FormatError(
+            f"{path}, line {record.line + len(lines_before)}: a NUL byte at character "
+            f"{len(last.decode()) + 1}. This is not a text table, or it is damaged; give the right "
+            "encoding or write the file again."
+        )
+    n_quotes = content.count(b'"')
+    if n_quotes == 0 and cells is not None:
+        return cells
+    problem = ""
+    if cells is None:
+        problem = "a quote that is not closed"
+    elif n_quotes % 2:
+        problem = "an odd number of quotes"
+    elif any(is_badly_quoted(cell) for cell in cells if cell[:1] == b'"'):
+        problem = f"{mark!r} expected after '\"'"
+    if problem or cells is None:
+        raise FormatError(
+            f"{path}, the row that begins on line {record.line}: unbalanced quote ({problem}). "
+            'A quoted cell ends with " before the next separator, and a quote inside it is doubled '
+            '(""); mend that line.'
+        )
+    return [unquoted(cell) if cell[:1] == b'"' else cell for cell in cells]
 
 
-def _quote_error(path: Path, line: int, reason: str) -> FormatError:
-    return FormatError(
-        f"{path}, the row that begins on line {line}: unbalanced quote ({reason}). "
-        'A quoted cell ends with " before the next separator, and a quote inside it is doubled '
-        '(""); mend that line.'
-    )
-
-
-def _check_decodes(path: Path, data: bytes, encoding: str) -> None:
-    """Refuse by offset; a reader that stumbles half-way can only name its own buffer."""
+def _as_utf8(path: Path, data: bytes, encoding: str) -> Iterator[bytes]:
+    """Return a text in UTF-8, block by block; refuse by offset what is not in its encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
     for start in range(0, len(data), _BLOCK_BYTES):
         block = data[start : start + _BLOCK_BYTES]
-        held = len(decoder.getstate()[0])
+        n_pending = len(decoder.getstate()[0])
         try:
-            decoder.decode(block, final=start + _BLOCK_BYTES >= len(data))
+            yield decoder.decode(block, final=start + _BLOCK_BYTES >= len(data)).encode()
         except UnicodeError as error:
-            offset = start + (error.start - held if isinstance(error, UnicodeDecodeError) else 0)
+            is_inside = isinstance(error, UnicodeDecodeError)
+            offset = start + (error.start - n_pending if is_inside else 0)
             line = data.count(b"\n", 0, offset) + 1
             raise FormatError(
                 f"{path}, line {line}, byte offset {offset}: not {encoding.upper()} "

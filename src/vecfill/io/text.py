@@ -12,16 +12,14 @@ import pyarrow.compute as pc
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
-from vecfill.io.batches import WHITE, encoded, in_blocks, shown
+from vecfill.io.batches import MAX_WORD, WHITE, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
-from vecfill.io.lines import TextStyle, has_header, needs_float64, sample_lines
+from vecfill.io.lines import TextStyle, has_header, header, needs_float64, new_header, sample_lines
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
 from vecfill.io.numbers import shortest_texts
 from vecfill.io.sources import Source
 from vecfill.io.text_rows import TextRows
-from vecfill.io.word2vec_binary import header, new_header
-from vecfill.io.word2vec_scan import MAX_WORD
 
 
 def _is_number(field: bytes) -> bool:
@@ -146,8 +144,8 @@ def _numbers_as_text(vectors: FloatArray, style: TextStyle) -> Iterable[bytes]:
         if separator != " ":
             texts = pc.replace_substring(texts, " ", separator)
         return pc.cast(texts, pa.binary()).to_pylist()
-    one = f"%.{style.decimals}f" if style.decimals else f"%.{style.significant}g"
-    pattern = separator.join([one] * vectors.shape[1])
+    number_format = f"%.{style.decimals}f" if style.decimals else f"%.{style.significant}g"
+    pattern = separator.join([number_format] * vectors.shape[1])
     return [(pattern % tuple(vector)).encode("ascii") for vector in vectors.tolist()]
 
 

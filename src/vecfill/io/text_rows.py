@@ -17,19 +17,16 @@ from numpy.typing import NDArray
 
 from vecfill.embedding import FloatArray
 from vecfill.errors import FormatError
-from vecfill.io.batches import WHITE, Batch, Bytes, Offsets, shown
-from vecfill.io.lines import BOM, n_trailing_numbers, sample_lines, text_style
+from vecfill.io.batches import MAX_DIMS, MAX_WORD, WHITE, Batch, Bytes, Offsets, shown
+from vecfill.io.lines import BOM, n_trailing_numbers, parsed_header, sample_lines, text_style
 from vecfill.io.numbers import NUMBER_TEXT as NUMBER
-from vecfill.io.numbers import POWERS, check_rows, nearest_float, parse_rows
-from vecfill.io.sources import Source
+from vecfill.io.numbers import POWERS, about_large, check_rows, nearest_float, parse_rows
+from vecfill.io.sources import MAX_LINE, Source
 from vecfill.io.streams import Window
-from vecfill.io.word2vec_binary import parsed_header
-from vecfill.io.word2vec_scan import MAX_WORD
 from vecfill.machine.compiled import compiled
 from vecfill.wording import count
 
 _WINDOW = 1 << 22
-_MAX_LINE = 1 << 27
 _NO_PROBLEM = -9
 
 
@@ -45,7 +42,7 @@ class TextRows:
         self.ends_with_newline = True
         lines = sample_lines(source)
         if not lines and source.head.strip(WHITE):
-            raise source.refuse(f"line 1 has no end in {_MAX_LINE} bytes. The file is damaged.")
+            raise source.endless_line(1)
         if not lines:
             raise source.refuse("holds only blank lines. Pass a file with vectors in it.")
         self.bom = BOM if source.head.startswith(BOM) else b""
@@ -67,18 +64,22 @@ class TextRows:
                 )
         else:
             self.n_dims = self._most_common_dims(lines)
-        self.style = text_style(source.first_lines(), lines, self.n_dims)
+        self.style = text_style(source.first_lines, lines, self.n_dims)
 
     def _most_common_dims(self, lines: list[bytes]) -> int:
         counts = Counter(n_trailing_numbers(line) for line in lines)
         n_dims = max(counts, key=lambda count: counts[count])
         if n_dims == 0:
             fields = lines[0].split()
-            what = shown(fields[1]) if len(fields) > 1 else "nothing"
+            after_word = shown(fields[1]) if len(fields) > 1 else "nothing"
             raise self.source.refuse(
-                f"line 1: {what} follows the word {shown(fields[0])}, where numbers were expected. "
-                "Rows are a word and its numbers with a space between and a point as decimal "
-                "mark; if the file is of another kind, pass format=."
+                f"line 1: {after_word} follows the word {shown(fields[0])}, where numbers were "
+                "expected. Rows are a word and its numbers with a space between and a point as "
+                "decimal mark; if the file is of another kind, pass format=."
+            )
+        if n_dims > MAX_DIMS:
+            raise self.source.refuse(
+                f"line 1 has more than {MAX_DIMS} numbers. The file is damaged, or is no text."
             )
         return n_dims
 
@@ -90,19 +91,17 @@ class TextRows:
             room = min(_WINDOW, self.source.max_size + 1)
             window = Window(stream, max(room, 1 << 12), self.body)
             while True:
-                starts, ends, used, n_lines, kept = split_lines(
+                starts, ends, n_used, n_lines, line_numbers = split_lines(
                     window.buffer, window.end, window.at_end
                 )
-                if used == 0 and not window.at_end:
-                    if len(window.buffer) >= _MAX_LINE:
-                        raise self.source.refuse(
-                            f"line {line} has no end in {_MAX_LINE} bytes. The file is damaged."
-                        )
+                if n_used == 0 and not window.at_end:
+                    if len(window.buffer) >= MAX_LINE:
+                        raise self.source.endless_line(line)
                     window.grow()
                     continue
                 n_blank += n_lines - len(starts)
                 if len(starts):
-                    for batch in self._batches_of(window, starts, ends, line + kept, whole):
+                    for batch in self._batches_of(window, starts, ends, line + line_numbers, whole):
                         n_seen += len(batch)
                         yield batch
                 line += n_lines
@@ -110,7 +109,7 @@ class TextRows:
                     last = window.buffer[window.end - 1] if window.end else 10
                     self.ends_with_newline = bool(last in (10, 13))
                     break
-                window.advance(used)
+                window.advance(n_used)
         if n_blank:
             blank = count(n_blank, "blank line was", "blank lines were")
             self.notes.append(f"{self.source}: {blank} skipped.")
@@ -129,25 +128,31 @@ class TextRows:
                 self._check_words(window, starts[sure], word_ends[sure], lines[sure])
                 yield self._checked(window, starts[sure], ends[sure], word_ends[sure], lines[sure])
         while n_sure < len(starts):
-            rest = slice(n_sure, None)
-            vectors, word_ends = self._parsed(window, starts[rest], ends[rest], lines[rest])
-            done = slice(n_sure, n_sure + len(vectors))
-            self._check_words(window, starts[done], word_ends, lines[done])
-            yield _batch(window, starts[done], word_ends, ends[done], vectors.__getitem__)
+            remaining = slice(n_sure, None)
+            vectors, word_ends = self._parsed(
+                window, starts[remaining], ends[remaining], lines[remaining]
+            )
+            parsed_rows = slice(n_sure, n_sure + len(vectors))
+            self._check_words(window, starts[parsed_rows], word_ends, lines[parsed_rows])
+            yield _batch(
+                window, starts[parsed_rows], word_ends, ends[parsed_rows], vectors.__getitem__
+            )
             n_sure += len(vectors)
 
     def _checked(
         self, window: Window, starts: Offsets, ends: Offsets, word_ends: Offsets, lines: Offsets
     ) -> Batch:
         def take(rows: Offsets) -> FloatArray:
-            taken = np.empty((len(rows), self.n_dims), dtype=self._parsed_dtype)
-            done = 0
-            while done < len(rows):
-                rest = rows[done:]
-                vectors, _ = self._parsed(window, starts[rest], ends[rest], lines[rest])
-                taken[done : done + len(vectors)] = vectors
-                done += len(vectors)
-            return taken
+            vectors_out = np.empty((len(rows), self.n_dims), dtype=self._parsed_dtype)
+            n_parsed = 0
+            while n_parsed < len(rows):
+                remaining_rows = rows[n_parsed:]
+                vectors, _ = self._parsed(
+                    window, starts[remaining_rows], ends[remaining_rows], lines[remaining_rows]
+                )
+                vectors_out[n_parsed : n_parsed + len(vectors)] = vectors
+                n_parsed += len(vectors)
+            return vectors_out
 
         return _batch(window, starts, word_ends, ends, take)
 
@@ -165,18 +170,19 @@ class TextRows:
         word_ends = np.empty(n_rows, dtype=np.int64)
         hard = np.empty((max(4096, self.n_dims), 4), dtype=np.int64)
         single = self.dtype.itemsize < 8
-        done, n_hard, problem = parse_rows(
+        n_parsed, n_hard, problem = parse_rows(
             window.buffer, starts[:n_rows], ends[:n_rows], out, word_ends, hard, POWERS, single
         )
         if problem != _NO_PROBLEM:
-            raw = window.buffer[starts[done] : ends[done]].tobytes()
-            raise self._bad_line(raw, int(lines[done]), problem)
+            raw = window.buffer[starts[n_parsed] : ends[n_parsed]].tobytes()
+            raise self._bad_line(raw, int(lines[n_parsed]), problem)
         for row, column, start, end in hard[:n_hard].tolist():
             text = window.buffer[start:end].tobytes()
             out[row, column] = nearest_float(text.decode("ascii"), out.dtype)
             if not np.isfinite(out[row, column]):
-                raise self._too_large(text, int(lines[row]))
-        return out[:done], word_ends[:done]
+                problem = about_large(text, self.dtype)
+                raise self.source.refuse(f"line {lines[row]}: {problem}")
+        return out[:n_parsed], word_ends[:n_parsed]
 
     def _check_words(
         self, window: Window, starts: Offsets, word_ends: Offsets, lines: Offsets
@@ -215,23 +221,17 @@ class TextRows:
             )
         if problem >= 0 and len(fields) > self.n_dims:
             field = fields[problem - self.n_dims]
-            what = f"{shown(field)} is not a finite number" if field else "an empty number"
-            bad = [each for each in fields[1:] if not NUMBER.fullmatch(each)]
+            fault = f"{shown(field)} is not a finite number" if field else "an empty number"
+            bad = [field_text for field_text in fields[1:] if not NUMBER.fullmatch(field_text)]
             if not (field and n_trailing_numbers(raw) < self.n_dims and len(bad) > 1):
                 return self.source.refuse(
-                    f"line {line}: {what}, in the row of {word}, dimension {problem + 1} of "
+                    f"line {line}: {fault}, in the row of {word}, dimension {problem + 1} of "
                     f"{self.n_dims}. Numbers are written like -0.25 or 1e-3, one space between."
                 )
-        found = n_trailing_numbers(raw)
+        n_numbers = n_trailing_numbers(raw)
         return self.source.refuse(
-            f"line {line}: too few numbers after the word {word}: {found} instead of "
+            f"line {line}: too few numbers after the word {word}: {n_numbers} instead of "
             f"{self.n_dims}. Correct the line, or fetch the file again."
-        )
-
-    def _too_large(self, text: bytes, line: int) -> FormatError:
-        return self.source.refuse(
-            f"line {line}: {shown(text)} is too large for {self.dtype}. Correct it"
-            + (", or pass dtype='float64'." if self.dtype.itemsize < 8 else ".")
         )
 
     def _check_count(self, n_seen: int) -> None:

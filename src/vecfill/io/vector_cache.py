@@ -28,8 +28,8 @@ def user_cache() -> Path:
     >>> user_cache().name
     'vecfill'
     """
-    if given := os.environ.get("XDG_CACHE_HOME"):
-        return Path(given) / "vecfill"
+    if cache_home := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache_home) / "vecfill"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "vecfill"
     if sys.platform == "darwin":
@@ -66,9 +66,9 @@ class VectorCache:
         keys = [cls.key(text) for text in texts]
         tolerance = _TOLERANCE * float(np.abs(vectors).max(initial=0.0))
         for path in _files(root):
-            known, made = _read(path) or ([], vectors[:0])
-            is_same = known == keys and made.shape == vectors.shape
-            if is_same and np.allclose(made, vectors, rtol=0.0, atol=tolerance):
+            known, cached_vectors = _read(path) or ([], vectors[:0])
+            is_same = known == keys and cached_vectors.shape == vectors.shape
+            if is_same and np.allclose(cached_vectors, vectors, rtol=0.0, atol=tolerance):
                 return cls(root / path.stem)
         rows = np.ascontiguousarray(vectors, np.float32)
         cls(root).add(texts, rows)
@@ -81,13 +81,13 @@ class VectorCache:
 
     def load(self, n_dims: int) -> dict[bytes, np.ndarray]:
         """Return all vectors of this length that are in whole files."""
-        found: dict[bytes, np.ndarray] = {}
+        vector_of: dict[bytes, np.ndarray] = {}
         for path in _files(self._folder):
             if part := _read(path):
                 keys, vectors = part
                 if vectors.shape[1] == n_dims:
-                    found.update(zip(keys, vectors, strict=True))
-        return found
+                    vector_of.update(zip(keys, vectors, strict=True))
+        return vector_of
 
     def add(self, texts: Sequence[str], vectors: np.ndarray) -> bool:
         """Keep the vectors of some texts; False if the folder cannot be written to."""
@@ -117,9 +117,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _digest(keys: np.ndarray, vectors: np.ndarray) -> str:
-    both = hashlib.sha256(keys.tobytes())
-    both.update(vectors.tobytes())
-    return both.hexdigest()
+    digest = hashlib.sha256(keys.tobytes())
+    digest.update(vectors.tobytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> tuple[list[bytes], np.ndarray] | None:

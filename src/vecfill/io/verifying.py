@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.io.aside import sha256_of
-from vecfill.io.batches import RowReader, WantedWords, decoded
-from vecfill.io.codec import Codec, Difference
+from vecfill.io.batches import RowReader, WantedWords, decoded, encoded
+from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.codecs import codec_of
-from vecfill.io.patching import Patch, RowChange
-from vecfill.io.replacing import reader_undone, undone
+from vecfill.io.comparing import first_other_row, same_bits
+from vecfill.io.patching import Patch, PatchedSource, RowChange
 from vecfill.io.sources import Source
+from vecfill.io.streams import sha256_of
+from vecfill.io.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,14 @@ def verify(
                 "Only files of one format can be compared byte for byte."
             )
         with ThreadPoolExecutor(2) as pool:
-            hashes = [pool.submit(sha256_of, each.path) for each in (old, new)]
+            hashes = [pool.submit(sha256_of, source.path) for source in (old, new)]
             rows = codec.reader(old)
-            patches, difference = undone(codec, old, new, replaced)
+            patches, difference = _undone(codec, old, new, replaced)
             difference = difference or _first_difference(codec, rows, new, patches)
             n_known = sum(len(batch) for batch in codec.reader(old).batches())
             added = _words_after(codec.reader(new), n_known)
             difference = difference or _second_rows(codec.reader(old), added)
-            sum_old, sum_new = (each.result() for each in hashes)
+            sum_old, sum_new = (source.result() for source in hashes)
         old.check_unchanged()
         new.check_unchanged()
     text, word, offset = difference or (None, None, None)
@@ -110,14 +114,14 @@ def verify(
         word,
         offset,
         codec.not_compared(rows),
-        tuple(_change(each) for each in patches),
+        tuple(_change(source) for source in patches),
     )
 
 
 def _first_difference(
     codec: Codec[Any], old: RowReader, changed: Source, patches: list[Patch]
 ) -> Difference | None:
-    new = reader_undone(codec, changed, patches) if patches else codec.reader(changed)
+    new = _reader_undone(codec, changed, patches) if patches else codec.reader(changed)
     try:
         return _difference(codec, old, new)
     finally:
@@ -136,9 +140,9 @@ def _difference(codec: Codec[Any], old: RowReader, new: RowReader) -> Difference
 def _second_rows(old: RowReader, added: tuple[str, ...]) -> Difference | None:
     """Return an added word that has a row already: readers would keep one row or the other."""
     twice = [word for word, count in Counter(added).items() if count > 1]
-    wanted = WantedWords(added)
+    wanted_words = WantedWords(added)
     for batch in old.batches():
-        twice += [decoded(word) for word in wanted.found_in(batch)[1]]
+        twice += [decoded(word) for word in wanted_words.found_in(batch)[1]]
     if not twice:
         return None
     return Difference(f"'{printable(twice[0])}' is added, but has a row already.", twice[0])
@@ -157,3 +161,129 @@ def _words_after(reader: RowReader, n_known: int) -> tuple[str, ...]:
 
 def _change(undoing: Patch) -> RowChange:
     return replace(undoing, old=undoing.new, new=undoing.old).change
+
+
+def _undone(
+    codec: Codec[Any], old: Source, new: Source, words: Iterable[str]
+) -> tuple[list[Patch], Difference | None]:
+    """Return what turns the rows of `words` in `new` into those of `old`, or why nothing can."""
+    wanted_words = WantedWords(words)
+    was, now = (
+        {spot.word: spot for spot in codec.spots(codec.reader(source), wanted_words)}
+        for source in (old, new)
+    )
+    patches: list[Patch] = []
+    for word in wanted_words.words:
+        before, after = was.get(encoded(word)), now.get(encoded(word))
+        problem = _problem(before, after)
+        if before is None or after is None or problem:
+            return [], Difference(f"'{printable(word)}' is named as replaced, but {problem}.", word)
+        patches.append(Patch(word, after.row + 1, after.offset, after.content, before.content))
+    return patches, None
+
+
+def _problem(before: Spot | None, after: Spot | None) -> str:
+    if before is None:
+        return "the original has no such row"
+    if after is None or after.row != before.row:
+        return "its row is not where it was"
+    return "its row is as it was" if after.content == before.content else ""
+
+
+def _reader_undone(codec: Codec[Any], new: Source, patches: Sequence[Patch]) -> Any:
+    """Return a reader of `new` in which replaced rows are what they were.
+
+    The source of the reader is to be closed if it is not `new`.
+    """
+    if not codec.copies_rows:
+        rows = codec.reader(new)
+        codec.exchange(rows, {patch.row - 1: patch.new for patch in patches})
+        return rows
+    return codec.reader(PatchedSource(new.path, patches))
+
+
+@dataclass(frozen=True)
+class TableVerification:
+    """What a comparison of two tables has shown."""
+
+    n_rows: int
+    """Rows of the original."""
+    n_vectors: int
+    """Vectors of the original, all of them unchanged."""
+    n_filled: int
+    """Rows of the original that had no vector and have one now."""
+    n_added: int
+    """Rows after those of the original."""
+    new_columns: tuple[str, ...]
+    difference: str | None
+    """The first cell that is not the same."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell of the original is there unchanged."""
+        return self.difference is None
+
+
+def verify_table(
+    original: str | os.PathLike[str], enriched: str | os.PathLike[str], *, vector: str
+) -> TableVerification:
+    r"""Compare two tables with a column of vectors, cell by cell and bit for bit.
+
+    The enriched table may have vectors where the original has none, further rows at its end and
+    further columns. Everything else must be the same: columns, their types, the order of rows.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> place = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (place / "old.csv").write_text("id,v\n7,[1.0]\n8,\n")
+    >>> _ = (place / "new.csv").write_text("id,v\n7,[1.0]\n8,[2.0]\n9,[3.0]\n")
+    >>> found = verify_table(place / "old.csv", place / "new.csv", vector="v")
+    >>> found.ok, found.n_vectors, found.n_filled, found.n_added
+    (True, 1, 1, 1)
+    """
+    old, new = (read_table(table_path).combine_chunks() for table_path in (original, enriched))
+    for path, table in ((original, old), (enriched, new)):
+        if vector not in table.column_names:
+            raise InputError(f"{path} has no column {vector!r} of vectors (vector=).")
+    had, has = (_is_there(table, vector) for table in (old, new))
+    n_rows = old.num_rows
+    return TableVerification(
+        n_rows=n_rows,
+        n_vectors=int(had.sum()),
+        n_filled=int((has[:n_rows] & ~had[: has.size]).sum()) if has.size >= n_rows else 0,
+        n_added=max(0, new.num_rows - n_rows),
+        new_columns=tuple(name for name in new.column_names if name not in old.column_names),
+        difference=_table_difference(old, new, vector, had),
+    )
+
+
+def _table_difference(old: pa.Table, new: pa.Table, vector: str, had: np.ndarray) -> str | None:
+    if new.num_rows < old.num_rows:
+        return f"it has {new.num_rows} rows, and the original has {old.num_rows}."
+    for name in old.column_names:
+        if name not in new.column_names:
+            return f"it has no column {name!r}."
+        rows = np.flatnonzero(had) if name == vector else np.arange(old.num_rows)
+        mine, theirs = (_cells(table, name).take(pa.array(rows)) for table in (old, new))
+        if mine.type != theirs.type:
+            return f"column {name!r} is of type {theirs.type} and was of type {mine.type}."
+        if not same_bits(mine, theirs):
+            row = int(rows[first_other_row(mine, theirs)])
+            return f"row {row + 1}, column {name!r}: the cell is not the same."
+    return None
+
+
+def _cells(table: pa.Table, name: str) -> pa.Array:
+    """Return a column as one array."""
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _is_there(table: pa.Table, vector: str) -> np.ndarray:
+    """Return which rows have a vector; in text tables a missing one is an empty cell."""
+    column = table.column(vector)
+    is_there = column.is_valid().to_numpy()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        is_there &= np.array([bool(str(cell).strip()) for cell in column.to_pylist()], np.bool_)
+    return is_there

@@ -7,7 +7,7 @@ appended in the file's own way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,23 +16,15 @@ from numpy.typing import NDArray
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import FormatError, InputError
-from vecfill.io.batches import WHITE, Batch, Offsets, encoded, in_blocks, shown
+from vecfill.io.batches import MAX_WORD, WHITE, Batch, Bytes, Offsets, encoded, in_blocks, shown
 from vecfill.io.codec import Codec, Difference, Spot
 from vecfill.io.comparing import difference_of_bytes
-from vecfill.io.lines import BOM, n_trailing_numbers
+from vecfill.io.lines import header, n_trailing_numbers, new_header, parsed_header
 from vecfill.io.sources import Source
 from vecfill.io.streams import Window
-from vecfill.io.word2vec_scan import (
-    EMPTY,
-    ENDLESS,
-    MAX_WORD,
-    SINGLE,
-    gather,
-    scan_few_rows,
-    scan_rows,
-)
+from vecfill.machine.compiled import compiled, compiled_part
 
-MAX_DIMS = 1_000_000
+SINGLE = np.dtype("<f4")
 _WINDOW = 1 << 21
 _FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
 """Files up to here are scanned without Numba, which takes longer to load than they to read."""
@@ -40,33 +32,10 @@ _FEW_ROWS, _FEW_BYTES = 20_000, 1 << 21
 _SAMPLE, _N_LINES = 4096, 3
 """Bytes and lines that must be those of a text for a file with NUL bytes to be taken for one."""
 
+MORE, FULL, ENDLESS, EMPTY = 0, 1, 2, 3
+"""Why a scan ends: more bytes are needed, all places are taken, a word has no end or no letter."""
+
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b]")
-
-
-def parsed_header(source: Source, line: bytes) -> tuple[int, int]:
-    """Return count and dims of a word2vec header, refused before anything is allocated."""
-    fields = line.split()
-    if len(fields) != 2 or not all(re.fullmatch(rb"[+-]?[0-9]+", field) for field in fields):
-        raise source.refuse(
-            f"line 1 is {shown(line)}, but a word2vec file starts with two whole numbers, "
-            "the count of words and of dimensions. Check what kind of file it is, and pass format=."
-        )
-    if max(len(field) for field in fields) > 18:
-        raise source.refuse(
-            f"the header {shown(line)} holds a number that is far too large. Fetch it again."
-        )
-    n_rows, n_dims = int(fields[0]), int(fields[1])
-    if n_rows < 1 or n_dims < 1:
-        raise source.refuse(
-            f"the header says {n_rows} words of {n_dims} dimensions; both must be at least 1. "
-            "Fetch the file again, or correct its first line."
-        )
-    if n_dims > MAX_DIMS:
-        raise source.refuse(
-            f"the header says {n_dims} dimensions, but vectors have at most {MAX_DIMS} here. "
-            "Fetch the file again, or correct its first line."
-        )
-    return n_rows, n_dims
 
 
 class BinaryRows:
@@ -108,25 +77,15 @@ class BinaryRows:
                 (3, len(window.buffer) // (row_bytes + 2) + 1), dtype=np.int64
             )
             is_finite = np.empty(len(starts), dtype=np.bool_)
-            view0, view1, view2, view3 = (
+            views = [
                 np.frombuffer(window.buffer, np.int32, (len(window.buffer) - shift) // 4, shift)
                 for shift in range(4)
-            )
+            ]
             is_small = self.n_rows <= _FEW_ROWS and self.source.max_size <= _FEW_BYTES
-            scanned = scan_few_rows if is_small else scan_rows
+            scanned: Callable[..., tuple[int, int, int]] = scan_few_rows if is_small else scan_rows
             while True:
-                n_rows, used, status = scanned(
-                    window.buffer,
-                    window.end,
-                    view0,
-                    view1,
-                    view2,
-                    view3,
-                    self.n_dims,
-                    starts,
-                    ends,
-                    places,
-                    is_finite,
+                n_rows, n_used, status = scanned(
+                    window.buffer, window.end, *views, self.n_dims, starts, ends, places, is_finite
                 )
                 if n_rows:
                     if n_seen == 0:
@@ -139,13 +98,13 @@ class BinaryRows:
                             window, lines[:, :n_rows], is_finite[:n_rows].copy(), is_small=is_small
                         )
                 if status in (ENDLESS, EMPTY):
-                    raise self._bad_word(status, window.offset + used, n_seen)
+                    raise self._bad_word(status, window.offset + n_used, n_seen)
                 if window.at_end:
                     break
-                window.advance(used)
-            rest = window.buffer[used : window.end].tobytes()
-            self.ends_with_newline = rest.endswith(b"\n")
-            self._check_count(n_seen, rest, window.offset + used)
+                window.advance(n_used)
+            tail = window.buffer[n_used : window.end].tobytes()
+            self.ends_with_newline = tail.endswith(b"\n")
+            self._check_count(n_seen, tail, window.offset + n_used)
 
     def _batch(
         self, window: Window, lines: Offsets, is_finite: NDArray[np.bool_], *, is_small: bool
@@ -154,32 +113,32 @@ class BinaryRows:
 
         def take(rows: Offsets) -> FloatArray:
             if is_small:
-                taken = window.buffer[places[rows, None] + np.arange(4 * self.n_dims)]
+                rows_out = window.buffer[places[rows, None] + np.arange(4 * self.n_dims)]
             else:
-                taken = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
-                gather(window.buffer, places[rows], taken)
-            return taken.view(SINGLE)
+                rows_out = np.empty((len(rows), 4 * self.n_dims), dtype=np.uint8)
+                gather(window.buffer, places[rows], rows_out)
+            return rows_out.view(SINGLE)
 
         row_ends = places + 4 * self.n_dims
         return Batch(window.buffer, starts, ends, take, is_finite, window.offset, row_ends)
 
     def _bad_word(self, status: int, offset: int, row: int) -> FormatError:
-        what = (
+        problem = (
             f"a word without end: no space in the {MAX_WORD} bytes"
             if status == ENDLESS
             else "an empty word, or one of white space alone,"
         )
         return self.source.refuse(
-            f"{what} from byte offset {offset} on (row {row + 1} of {self.n_rows}). The file is "
+            f"{problem} from byte offset {offset} on (row {row + 1} of {self.n_rows}). The file is "
             f"damaged, or its rows do not have {self.n_dims} dimensions. Fetch it again."
         )
 
-    def _check_count(self, n_seen: int, rest: bytes, offset: int) -> None:
-        if n_seen == self.n_rows and not rest.strip(WHITE):
+    def _check_count(self, n_seen: int, tail: bytes, offset: int) -> None:
+        if n_seen == self.n_rows and not tail.strip(WHITE):
             return
         cut = ""
-        if rest.strip(WHITE):
-            word, space, _ = rest.removeprefix(b"\n").partition(b" ")
+        if tail.strip(WHITE):
+            word, space, _ = tail.removeprefix(b"\n").partition(b" ")
             where = f"vector of {shown(word)}" if space else f"word {shown(word)}"
             cut = f" and then ends in the middle of the {where}, in the row at byte offset {offset}"
         problem = "was cut short" if n_seen < self.n_rows else "holds more than its header says"
@@ -196,7 +155,9 @@ def _refuse_text_with_nul(source: Source, line: bytes) -> None:
         return
     is_header = len(line.split()) == 2
     lines = source.head[:_SAMPLE].replace(b"\0", b"").splitlines()[is_header:][:_N_LINES]
-    if lines and all(len(each.split()) > 1 and n_trailing_numbers(each) for each in lines):
+    if lines and all(
+        len(text_line.split()) > 1 and n_trailing_numbers(text_line) for text_line in lines
+    ):
         number = source.head.count(b"\n", 0, place) + 1
         raise source.refuse(
             f"line {number} holds a NUL byte, at byte offset {place}, which no text has. "
@@ -276,17 +237,6 @@ class Word2vecBinary(Codec[BinaryRows]):
         return difference_of_bytes(old, new)
 
 
-def header(n_rows: int, n_dims: int) -> bytes:
-    """Return the first line of a word2vec file."""
-    return b"%d %d\n" % (n_rows, n_dims)
-
-
-def new_header(old: bytes, n_rows: int) -> bytes:
-    """Return the header with another count, and with the BOM and line ending it had."""
-    counted = re.sub(rb"[0-9]+", str(n_rows).encode("ascii"), old.removeprefix(BOM), count=1)
-    return (BOM if old.startswith(BOM) else b"") + counted.replace(b"+", b"")
-
-
 def rows_as_bytes(added: Embedding, *, newlines: bool) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""
     ending = b"\n" if newlines else b""
@@ -308,3 +258,102 @@ def check_words(words: Iterable[str]) -> None:
                 f"The word {shown(raw)} is empty, too long or holds white space, which ends a word "
                 "in a word2vec binary file. Write '_' for spaces, or choose another format."
             )
+
+
+def scan_few_rows(
+    buffer: Bytes,
+    end: int,
+    *views_and_dims: Any,
+) -> tuple[int, int, int]:
+    """Do what `scan_rows` does, in plain Python."""
+    n_dims, starts, ends, places, is_finite = views_and_dims[4:]
+    content = buffer[:end].tobytes()
+    place = 0
+    for row in range(len(starts)):
+        start = place + (content[place : place + 1] == b"\n")
+        limit = min(end, start + MAX_WORD)
+        stop = content.find(b" ", start, limit)
+        if stop < 0:
+            return row, place, ENDLESS if limit == start + MAX_WORD else MORE
+        if not content[start:stop].strip(WHITE):
+            return row, place, EMPTY
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return row, place, MORE
+        vector = np.frombuffer(content, SINGLE, n_dims, first)
+        is_finite[row] = np.isfinite(vector).all()
+        starts[row], ends[row], places[row] = start, stop, first
+        place = first + 4 * n_dims
+    return len(starts), place, FULL
+
+
+@compiled
+def scan_rows(
+    buffer: Bytes,
+    end: int,
+    view0: NDArray[np.int32],
+    view1: NDArray[np.int32],
+    view2: NDArray[np.int32],
+    view3: NDArray[np.int32],
+    n_dims: int,
+    starts: Offsets,
+    ends: Offsets,
+    places: Offsets,
+    is_finite: NDArray[np.bool_],
+) -> tuple[int, int, int]:
+    """Find the whole rows in `buffer[:end]`; return their number, the bytes used and a status.
+
+    Rows start at any byte, so the numbers are looked at through the one of four shifted views
+    that fits.
+    """
+    place = 0
+    n_rows = 0
+    while n_rows < len(starts):
+        start = place
+        if start < end and buffer[start] == 10:
+            start += 1
+        stop = start
+        limit = min(end, start + 65536)
+        is_white = True
+        while stop < limit and buffer[stop] != 32:
+            if not (9 <= buffer[stop] <= 13):
+                is_white = False
+            stop += 1
+        if stop == limit:
+            return n_rows, place, 2 if limit == start + 65536 else 0
+        if is_white:
+            return n_rows, place, 3
+        first = stop + 1
+        if first + 4 * n_dims > end:
+            return n_rows, place, 0
+        shift = first & 3
+        if shift == 0:
+            is_finite[n_rows] = all_finite(view0, first >> 2, n_dims)
+        elif shift == 1:
+            is_finite[n_rows] = all_finite(view1, first >> 2, n_dims)
+        elif shift == 2:
+            is_finite[n_rows] = all_finite(view2, first >> 2, n_dims)
+        else:
+            is_finite[n_rows] = all_finite(view3, first >> 2, n_dims)
+        starts[n_rows] = start
+        ends[n_rows] = stop
+        places[n_rows] = first
+        n_rows += 1
+        place = first + 4 * n_dims
+    return n_rows, place, 1
+
+
+@compiled_part
+def all_finite(view: NDArray[np.int32], first: int, n: int) -> bool:
+    """Tell whether no exponent is all ones; written without a branch, so that it is vectorised."""
+    n_bad = 0
+    for place in range(first, first + n):
+        n_bad += (view[place] & 0x7F800000) == 0x7F800000
+    return n_bad == 0
+
+
+@compiled
+def gather(buffer: Bytes, places: Offsets, out: Bytes) -> None:
+    """Copy the bytes of vectors to the rows of `taken`."""
+    for row in range(len(places)):
+        out[row, :] = buffer[places[row] : places[row] + out.shape[1]]

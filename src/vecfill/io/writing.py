@@ -10,9 +10,10 @@ from typing import Any
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.io.atomic import OutputFile, atomic_output, file_name
+from vecfill.io.atomic import OutputFile, atomic_output
 from vecfill.io.batches import check_finite
 from vecfill.io.codecs import codec_for_writing, codec_named
+from vecfill.io.targets import file_name
 
 
 def write_embedding(
@@ -91,24 +92,12 @@ class _Compressed(io.RawIOBase):
                 super().close()
 
 
-class _Unclosed(io.RawIOBase):
+class _Unclosed(io.FileIO):
     """Passes writes on; closing it leaves the file open for its owner to sync."""
 
     def __init__(self, file: OutputFile) -> None:
-        super().__init__()
+        super().__init__(file.fileno(), "w", closefd=False)
         self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def write(self, data: Any, /) -> int:
         return self._file.write(data)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()

@@ -15,9 +15,9 @@ from vecfill.embedding import Embedding
 from vecfill.errors import VecfillError
 from vecfill.inputs.names.matching import match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
-from vecfill.io.atomic import naming
 from vecfill.io.provenance import Fingerprint, provenance
 from vecfill.io.tables import read_table
+from vecfill.io.targets import naming
 from vecfill.result import Result
 from vecfill.run import evaluate, impute
 from vecfill.sample import CITIES, VECTORS

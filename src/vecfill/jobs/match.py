@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vecfill.inputs.files import PathOrName, Progress, read_inputs, source_files
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.io.atomic import atomic_output
+from vecfill.io.cutting import quoted
 from vecfill.io.targets import check_targets
 from vecfill.requests import Ask, Reading, takes
 
@@ -70,12 +69,10 @@ def as_csv(rows: Iterable[Sequence[object]]) -> bytes:
     >>> print(as_csv([["=cmd()", "-", "a,b"]]).decode(), end="")
     '=cmd(),-,"a,b"
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_harmless(str(cell)) for cell in row] for row in rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    return b"".join(b",".join(_harmless(str(cell)) for cell in row) + b"\n" for row in rows)
 
 
-def _harmless(cell: str) -> str:
+def _harmless(cell: str) -> bytes:
     is_formula = cell[:1] in ("=", "+", "-", "@", "\t", "\r") and len(cell) > 1
-    return f"'{cell}" if is_formula else cell
+    harmless = f"'{cell}" if is_formula else cell
+    return quoted(harmless.encode("utf-8", "surrogateescape"), b",")

@@ -14,8 +14,7 @@ from vecfill.exchange.huggingface.adding import AddedTokens, add_tokens
 from vecfill.exchange.huggingface.imputing import TokenImputation, impute_tokens
 from vecfill.inputs.files import PathOrName, Progress, quiet
 from vecfill.io.atomic import together
-from vecfill.io.folders import check_new_folder
-from vecfill.io.targets import check_targets
+from vecfill.io.targets import check_new_folder, check_targets
 from vecfill.requests import Ask, Method, Output, Reading, Trust, takes
 from vecfill.run import check_evaluated, evaluate_result
 from vecfill.trust.compare.evaluation import Evaluation

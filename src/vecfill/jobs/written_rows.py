@@ -15,9 +15,9 @@ from vecfill.errors import InputError, OptionError
 from vecfill.inputs.entities import listed
 from vecfill.inputs.files import Inputs, word_in_file
 from vecfill.io import read_embedding
+from vecfill.io.appending import row_patches
 from vecfill.io.names import read_names
 from vecfill.io.patching import Patch
-from vecfill.io.replacing import row_patches
 from vecfill.requests import Ask, Reading, Replacement
 from vecfill.result import Result
 from vecfill.wording import count

@@ -16,7 +16,7 @@ from vecfill.exchange.huggingface.imputing import TokenImputation
 from vecfill.exchange.huggingface.tensors import StoredTensor, to_stored
 from vecfill.exchange.huggingface.writing import GrownTensor, write_model
 from vecfill.inputs.embeddings import as_embedding
-from vecfill.io.folders import check_new_folder
+from vecfill.io.targets import check_new_folder
 from vecfill.result import Result
 from vecfill.run import impute
 from vecfill.wording import count

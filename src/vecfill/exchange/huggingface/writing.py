@@ -15,10 +15,10 @@ from vecfill.errors import FormatError, InputError, MissingExtraError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
 from vecfill.exchange.huggingface.tokenizer import TokenizerFile, load_tokenizer
-from vecfill.io.atomic import naming
-from vecfill.io.folders import atomic_folder
+from vecfill.io.atomic import atomic_folder
 from vecfill.io.safetensors import TensorFile
 from vecfill.io.sources import Source
+from vecfill.io.targets import naming
 
 COPIES = (
     ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".ot", ".onnx", ".onnx_data", ".gguf",

@@ -14,7 +14,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.names.folding import Folding, folded, glued
 from vecfill.inputs.names.match_report import How, Match, MatchReport
-from vecfill.io.tables import read_pairs
+from vecfill.io.names import read_pairs
 from vecfill.requests import LEVELS, loaded
 
 _HOW_OF_RANK: tuple[How, ...] = ("exact", "case", "loose", "loose")

@@ -8,7 +8,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.inputs.names.folding import folded
-from vecfill.io.scanning import ScannedBatch
+from vecfill.io.reading import ScannedBatch
 
 MOST_WORDS = 400_000
 """Words kept. More would take memory and time, and teach little about spelling."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
 from vecfill.inputs.table.frames import Cells, Frame, objects
-from vecfill.io.plain_tables import MISSING, text_array
+from vecfill.io.cutting import MISSING, text_array
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
 _DECORATED = re.compile(
