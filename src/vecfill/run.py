@@ -14,15 +14,13 @@ from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.names.match_report import MatchReport
-from vecfill.inputs.sources import JointDomain
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.memory import give_back
 from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import SourcesSpace
-from vecfill.model.space import MIN_DEGREES, Space
+from vecfill.model.sources import AnySpace, space_of
+from vecfill.model.space import MIN_DEGREES
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choose.choice import FEWEST_KNOWN, Choice
@@ -98,18 +96,18 @@ def impute(
 
 @one_blas_thread()
 def impute_aligned(
-    alignment: Alignment,
-    ask: Ask,
-    *,
-    n_jobs: int | None = None,
-    progress: Progress = quiet,
+    alignment: Alignment, ask: Ask, *, n_jobs: int | None = None, progress: Progress = quiet
 ) -> Result:
     """Return what `impute` does, for a table and an embedding that were brought together."""
     alignment.refuse_cut_off()
     how, trust = ask.method, ask.trust
     asked = _asked(how)
-    _refuse_one_method(alignment, asked, how)
-    space = _space(alignment, _degrees(asked, how.method), n_jobs)
+    min_degrees = MIN_DEGREES
+    # Methods by name share graphs with what they are compared with; one predictor needs its own.
+    if asked is not None and not isinstance(how.method, str):
+        min_degrees = asked.min_degrees or MIN_DEGREES
+    space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    _refuse_one_method(space, asked, how)
     give_back()
     decision = _decided(space, alignment, asked, how, progress)
     _forget_others(space, decision.predictor)
@@ -166,29 +164,21 @@ def _sanity(
 def fuses_sources(ask: Ask) -> bool:
     """Tell whether sources may be added to the table: not to a predictor that was asked for."""
     asked = _asked(ask.method)
-    return asked is None or isinstance(asked, Fused) or ask.reading.name_mode not in (None, "off")
+    return asked is None or asked.is_for_sources or ask.reading.name_mode not in (None, "off")
 
 
-def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Method) -> None:
+def _refuse_one_method(space: AnySpace, asked: Predictor | None, how: Method) -> None:
     """Refuse a method that knows of one source if there are several."""
-    domain = alignment.domain
-    if isinstance(domain, JointDomain) and asked is not None and not isinstance(asked, Fused):
-        names = ", ".join(each.name for each in domain.sources)
+    if space.is_joint and asked is not None and not asked.is_for_sources:
+        names = ", ".join(member.name for member in space.members)
         raise OptionError(
             f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
             "method='auto', or pass one table and names='off'."
         )
 
 
-def _space(alignment: Alignment, degrees: tuple[int, ...], n_jobs: int | None) -> Space:
-    """Return the space of the table, or the spaces of several sources."""
-    if isinstance(alignment.domain, JointDomain):
-        return SourcesSpace.of_sources(alignment.domain, n_jobs=n_jobs)
-    return Space.of_domain(alignment.domain, min_degrees=degrees, n_jobs=n_jobs)
-
-
 def _decided(
-    space: Space, alignment: Alignment, asked: Predictor | None, how: Method, progress: Progress
+    space: AnySpace, alignment: Alignment, asked: Predictor | None, how: Method, progress: Progress
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
     if asked is not None:
@@ -223,14 +213,14 @@ def refuse_without_signal(choice: Choice | None, how: Method) -> None:
         raise NoSignalError(no_signal(choice))
 
 
-def _forget_others(space: Space, predictor: Predictor) -> None:
+def _forget_others(space: AnySpace, predictor: Predictor) -> None:
     """Free what was computed for predictors that were not chosen."""
     for member, used in predictor.by_source(space):
         if used is not None:
             member.space.keep_only(used.preparations)
 
 
-def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
+def _fitted(decision: Decision, space: AnySpace, alignment: Alignment) -> Model:
     offsets, rarity = None, alignment.rarity
     if decision.rule is not None and rarity is not None:
         given = KnownRows(alignment.embedding, alignment.is_known)
@@ -320,7 +310,7 @@ def evaluate_aligned(
             "method on the rest."
         )
     return evaluate_rows(
-        _space(alignment, MIN_DEGREES, n_jobs),
+        space_of(alignment.domain, n_jobs=n_jobs),
         alignment.embedding,
         alignment.is_known,
         n_folds=folds,
@@ -367,13 +357,6 @@ def _asked(how: Method) -> Predictor | None:
             "predictor such as LatentSemantic(min_degree=8)."
         )
     return how.method
-
-
-def _degrees(asked: Predictor | None, method: object) -> tuple[int, ...]:
-    """Return the least degrees whose graphs will be wanted."""
-    min_degree = getattr(asked, "min_degree", None)
-    # Methods by name share graphs with what they are compared with; one predictor needs its own.
-    return MIN_DEGREES if min_degree is None or isinstance(method, str) else (min_degree,)
 
 
 def _can_choose(alignment: Alignment, how: Method) -> bool:

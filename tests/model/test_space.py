@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from vecfill.model import space as spaces
+from vecfill.model.known import KnownRows
+from vecfill.model.prediction import PropagatedMix
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.run import _forget_others
 
 ROWS = np.random.default_rng(0).normal(size=(30, 4))
+GIVEN = KnownRows(ROWS, np.arange(30) < 20)
 
 
 def used(space: Space) -> LatentSemantic:
@@ -19,7 +22,7 @@ def used(space: Space) -> LatentSemantic:
     for preparation in ("as_given", "unit_rows"):
         predictor = LatentSemantic(preparation=preparation)
         space.weights(predictor.weights_key)
-        space.misfit(predictor.weights_key)
+        PropagatedMix(space, predictor.weights_key, GIVEN).misfit()
         space.coordinates(preparation)
     return predictor
 
@@ -31,7 +34,8 @@ def test_a_large_space_forgets_what_the_chosen_predictor_does_not_use(monkeypatc
     weights = space.weights(predictor.weights_key)
     _forget_others(space, predictor)
     kept = {spaces._preparation_of(key) for key in space._kept}
-    assert kept == {"unit_rows"}
+    assert kept == {"unit_rows", "as_given"}  # the domain itself stays
+    assert LatentSemantic().weights_key not in space._kept
     assert space.weights(predictor.weights_key) is weights
 
 

@@ -19,10 +19,9 @@ from vecfill.model.predictors import (
     Sparsemax,
 )
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.sources import Member, SourcesSpace, longer
 from vecfill.model.space import Space
 from vecfill.model.stack import Stack
-from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New, SourceRows, Unknown
 from vecfill.trust.prove.signals import SIGNALS, mixed_values, signals
 
@@ -83,7 +82,7 @@ def test_a_row_that_comes_later_is_what_it_would_be_as_a_row_of_the_fit(name, se
     space, later_rows = Space(rows[:N_FITTED]), rows[N_FITTED:]
     given, wanted = given_of(vectors, N_FITTED), New(later_rows)
     later = predictor.predict(space, given, wanted)
-    wide = extended(space, later_rows, predictor)
+    wide = longer(space, later_rows, predictor)
     own, places = given_of(vectors, len(rows)), np.arange(N_FITTED - N_KNOWN, len(rows) - N_KNOWN)
     fitted = predictor.predict(wide, own, Unknown(places))
     check_same(later, fitted, given, wanted, own, places)
@@ -106,7 +105,7 @@ def test_a_row_of_several_sources_is_what_it_would_be_as_a_row_of_the_fit(seed):
             old, new = places[places < N_FITTED], places[places >= N_FITTED]
             space = Space(half[old])
             if stored:
-                space = extended(space, half[new], predictor)
+                space = longer(space, half[new], predictor)
             n_all = len(rows) if stored else N_FITTED
             members.append([Member(name, space, places if stored else old, n_all)])
         return SourcesSpace(members)

@@ -12,12 +12,11 @@ from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.later_rows import ArrayReader, ColumnsReader, KeptSource
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.sources import JointDomain
-from vecfill.living.kept import Kept
+from vecfill.inputs.sources import Source
+from vecfill.living.file import Kept
 from vecfill.living.model import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
-from vecfill.model.predictors.fused import Fused
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.proof import Proof
 from vecfill.trust.prove.signals import SIGNALS
@@ -83,16 +82,13 @@ def living_model(
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:
     """Return how every source was read, and the range of the known entities in it."""
     domain, is_known = alignment.domain, alignment.is_known
-    if not isinstance(domain, JointDomain):
-        return (_kept("table", domain, is_known),)
-    which = model.predictor.variants if isinstance(model.predictor, Fused) else None
-    place = {name: row for row, name in enumerate(domain.entities)}
-    found = []
-    for number, source in enumerate(domain.sources):
-        variant = source.variants[0 if which is None else which[number]]
-        rows = np.array([place[name] for name in variant.entities], np.int64)
-        found.append(_kept(source.name, variant, is_known[rows]))
-    return tuple(found)
+    row_of = {name: row for row, name in enumerate(domain.entities)}
+    kept = []
+    for number, source in enumerate(getattr(domain, "sources", (Source("table", (domain,)),))):
+        variant = source.variants[model.predictor.variant_of(number)]
+        rows = np.array([row_of[name] for name in variant.entities], np.int64)
+        kept.append(_kept(source.name, variant, is_known[rows]))
+    return tuple(kept)
 
 
 def _kept(name: str, domain: Domain, is_known: np.ndarray) -> KeptSource:

@@ -15,15 +15,13 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
-from vecfill.living.file import fitting_parts
-from vecfill.living.kept import Kept
+from vecfill.living.file import Kept, fitting_parts
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.space import Space
-from vecfill.model.stored_space import space_parts
+from vecfill.model.sources import AnySpace
 from vecfill.model.stretch import Stretch
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
@@ -62,7 +60,7 @@ class KeptModel:
         kept: Kept,
         *,
         about: Mapping[str, Any],
-        space: Space,
+        space: AnySpace,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         self._kept = kept
@@ -321,19 +319,6 @@ class KeptModel:
             for_adding=None,
             confidence=None,
         )
-
-    def _space_parts(self) -> dict[str, Any]:
-        """Return the parts of all spaces, by number."""
-        sources = self.predictor.by_source(self.space)
-        names, is_joint = [member.name for member, _ in sources], self.space.is_joint
-        layout = {"n_spaces": len(sources), "is_joint": is_joint, "names": names}
-        parts: dict[str, Any] = {"layout": layout}
-        for number, (member, predictor) in enumerate(sources):
-            found = space_parts(member.space, predictor)
-            parts |= {f"space {number} {name}": each for name, each in found.items()}
-            if is_joint:
-                parts[f"space {number} members"] = member.rows
-        return parts
 
 
 _DERIVED = (

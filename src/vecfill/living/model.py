@@ -12,18 +12,20 @@ import numpy as np
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames, NamesOfRows
-from vecfill.living.added import Added
-from vecfill.living.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
-from vecfill.living.file import FileParts, fitting_parts, stored_space, write_model
-from vecfill.living.kept import Kept
+from vecfill.living.adding import (
+    Added,
+    NewEntities,
+    facts_by_source,
+    read_new,
+    refuse_unknown_options,
+)
+from vecfill.living.file import FileParts, Kept, fitting_parts, write_model
 from vecfill.living.kept_model import KeptModel, fitting
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import shares_of_way
 from vecfill.model.prediction import Prediction
-from vecfill.model.sources import Member, SourcesSpace
-from vecfill.model.space import Space
-from vecfill.model.stored_space import extended
+from vecfill.model.sources import extended, stored_parts, stored_space
 from vecfill.model.wanted import New
 from vecfill.trust.explanation import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
@@ -157,7 +159,6 @@ class LivingModel(KeptModel):
             tables,
             {name: row is None for name, row in rows.items()},
             used=self._used,
-            is_joint=self.space.is_joint,
             encoder=encoder,
         )
         there = [(name, row) for name, row in rows.items() if row is not None]
@@ -212,13 +213,14 @@ class LivingModel(KeptModel):
         A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
         when it is loaded.
         """
-        write_model(path, self._complete(), self._space_parts(), self.about, overwrite=overwrite)
+        spaces = stored_parts(self.space, self.predictor)
+        write_model(path, self._complete(), spaces, self.about, overwrite=overwrite)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file would hold: copying is saving and loading."""
         return {
             "kept": self._complete().by_name(),
-            "spaces": self._space_parts(),
+            "spaces": stored_parts(self.space, self.predictor),
             "about": self.about,
             "n_jobs": self.space.n_jobs,
         }
@@ -242,7 +244,7 @@ class LivingModel(KeptModel):
             return Added(
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
-        wanted = New(new.rows)
+        wanted = self._wanted(new)
         prediction, mixed = self._predicted(wanted)
         unusual, is_described = self._judged(new, wanted)
         offsets, assumed_notes = self._offsets_of_new(new.names, counts, mixed[:, -1])
@@ -279,6 +281,9 @@ class LivingModel(KeptModel):
             notes=(*assumed_notes, *_notes(unusual)),
             _explained=told,
         )
+
+    def _wanted(self, new: NewEntities) -> New:
+        return New(self.space.new_rows(new.rows))
 
     def _predicted(self, wanted: New) -> tuple[Prediction, np.ndarray]:
         """Return what the predictor gives to new rows, and the mix of what known rows carry."""
@@ -325,10 +330,10 @@ class LivingModel(KeptModel):
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
-        prediction, mixed = self._predicted(New(new.rows))
+        prediction, mixed = self._predicted(self._wanted(new))
         offsets, _ = self._offsets_of_new(new.names, {}, mixed[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
-        space = self._extended_space(new)
+        space = extended(self.space, new.rows, self.predictor)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
         self._set(
@@ -343,18 +348,6 @@ class LivingModel(KeptModel):
             confidence=None,
         )
         self.space = space
-
-    def _extended_space(self, new: NewEntities) -> Space:
-        if not self.space.is_joint:
-            return extended(self.space, new.rows, self.predictor)
-        n_old, members = len(self.names), []
-        for number, (member, predictor) in enumerate(self.predictor.by_source(self.space)):
-            rows, space = member.rows, member.space
-            if predictor is not None and number in new.rows.places:
-                space = extended(space, new.rows.rows[number], predictor)
-                rows = np.concatenate([rows, n_old + new.rows.places[number]])
-            members.append([Member(member.name, space, rows, n_old + len(new.names))])
-        return SourcesSpace(members)
 
 
 def _nothing(row: int, n: int) -> Explanation:

@@ -113,10 +113,7 @@ class Model:
 
 
 def shares_of_way(
-    vectors: np.ndarray,
-    centre: np.ndarray,
-    offset: np.ndarray | None,
-    trend: np.ndarray | None,
+    vectors: np.ndarray, centre: np.ndarray, offset: np.ndarray | None, trend: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of offset and trend in each row's way from the mean of the known rows.
 

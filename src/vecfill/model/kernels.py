@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from vecfill.errors import InputError
-from vecfill.model.recent import Value
 from vecfill.model.space import Space
 from vecfill.model.wanted import New
 
@@ -25,9 +25,13 @@ BY_DISTANCE = ("rbf", "laplacian")
 """Kernels that need no more than distances, and have a width."""
 
 N_SAMPLED = 1000
-"""Rows whose distances tell the unit."""
+"""Rows whose distances tell the unit: half a million pairs, of which a median is steady."""
 
-_FAR = 1e100
+FAR = 1e100
+"""Distance at which all kernels are 0, and whose square is still a number."""
+
+RECENT_BYTES = 384 << 20
+"""Memory for factors of kernels: three of 4,000 known rows each, which is as large as they get."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Kernel:
         return self.of_squares(squares, out=squares)
 
     def _squares_of(self, distances: np.ndarray) -> np.ndarray:
-        return np.minimum(distances.astype(np.float64) / self.unit(), _FAR) ** 2
+        return np.minimum(distances.astype(np.float64) / self.unit(), FAR) ** 2
 
     def squared_distances(self, left: Any, right: Any) -> np.ndarray:
         """Return squared distances of some rows (down) from others, in the unit of the space."""
@@ -101,7 +105,12 @@ class Kernel:
 
     def lately(self, what: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
         """Return what was computed of some rows' kernel lately, or compute it."""
-        return self.space.recent.once(self.key(what, rows), compute)
+        return self.recent.once(self.key(what, rows), compute)
+
+    @property
+    def recent(self) -> Recent:
+        """What was computed lately for kernels of the space, some known rows or a strength."""
+        return self.space.once("recent", lambda: Recent(RECENT_BYTES))
 
     def key(self, what: Hashable, rows: np.ndarray) -> Hashable:
         """Return the name of something that depends on the kernel of some rows."""
@@ -131,13 +140,21 @@ class Kernel:
         if issparse(rows):
             return rows * (1.0 / self.unit())
         # Centred, because differences of large numbers would lose their digits.
-        return np.clip((rows - self.centre()) / self.unit(), -_FAR, _FAR)
+        return np.clip((rows - self.centre()) / self.unit(), -FAR, FAR)
 
     def centre(self) -> np.ndarray:
         """Return the mean of all prepared rows."""
         key = ("kernel centre", self.preparation)
         rows = self.space.prepared(self.preparation)
         return self.space.once(key, lambda: rows.mean(axis=0, dtype=np.float64))
+
+    def parts(self) -> dict[str, Any]:
+        """Return what a model stores of the kernel, by name: mean and unit of the fitted rows."""
+        has_centre = isinstance(self.space.prepared(self.preparation), np.ndarray)
+        parts: dict[str, Any] = {}
+        if self.space.has_vectors and has_centre:
+            parts[f"kernel centre {self.preparation}"] = self.centre()
+        return parts | {f"kernel unit {self.preparation}": self.unit()}
 
     def unit(self) -> float:
         """Return the typical distance of two rows."""
@@ -218,3 +235,62 @@ def _median_distance(space: Space, preparation: str) -> float:
     apart = apart[apart > 1e-20]
     # Rows that are all equal have no unit, and any will do.
     return size * float(np.sqrt(np.median(apart))) if apart.size else size
+
+
+class Sized(Protocol):
+    """What knows how much memory it takes, as arrays do."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        ...
+
+
+Value = TypeVar("Value", bound=Sized)
+
+
+class Recent:
+    """The things asked for last that fit into so many bytes together; the last one stays anyway.
+
+    Examples
+    --------
+    >>> recent = Recent(most_bytes=20)
+    >>> recent.once("a", lambda: np.zeros(2)), recent.once("a", lambda: np.ones(2))
+    (array([0., 0.]), array([0., 0.]))
+    >>> recent.once("b", lambda: np.ones(2)), recent.once("a", lambda: np.ones(2))
+    (array([1., 1.]), array([1., 1.]))
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._kept: dict[Hashable, Any] = {}
+        self._lock = Lock()
+
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return what is under a key if it is still there, or compute it."""
+        found = self.get(key)
+        # Others need not wait meanwhile, and two that want the same get the same bits.
+        return self.put(key, compute()) if found is None else found
+
+    def get(self, key: Hashable) -> Any:
+        """Return what is under a key, or None if it was forgotten."""
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is not None:
+                self._kept[key] = found
+            return found
+
+    def put(self, key: Hashable, value: Value) -> Value:
+        """Keep something under a key, and return it."""
+        with self._lock:
+            self._kept[key] = value
+            while len(self._kept) > 1 and self._n_bytes() > self.most_bytes:
+                del self._kept[next(iter(self._kept))]
+        return value
+
+    def _n_bytes(self) -> int:
+        return sum(each.nbytes for each in self._kept.values())
+
+    def __reduce__(self) -> tuple[type[Recent], tuple[int]]:
+        # Large, and quick to make again.
+        return Recent, (self.most_bytes,)

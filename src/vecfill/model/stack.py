@@ -108,12 +108,7 @@ class Stack(Predictor):
 
     @one_blas_thread()
     def predict(
-        self,
-        space: Space,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,
+        self, space: Space, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the weighted sum for every row that is wanted, after attention."""
 

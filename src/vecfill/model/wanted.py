@@ -14,8 +14,7 @@ import numpy as np
 from vecfill.model.known import KnownRows
 
 if TYPE_CHECKING:
-    from vecfill.model.sources import Member
-    from vecfill.model.space import Space
+    from vecfill.model.space import Member, Space
 
 
 class Wanted(Protocol):
@@ -82,7 +81,7 @@ class Unknown:
         """Return the rows under a preparation."""
         return space.prepared(preparation)[self.numbers(given)]
 
-    def among(self, space: Space, preparation: str, given: KnownRows) -> Any:  # noqa: ARG002
+    def among(self, space: Space, preparation: str, given: KnownRows) -> Any:
         """Return the numbers of the rows."""
         return self.numbers(given)
 
@@ -91,11 +90,7 @@ class Unknown:
         return presence[self.numbers(given)]
 
     def of_source(
-        self,
-        number: int,  # noqa: ARG002
-        member: Member,
-        given: KnownRows,
-        own: KnownRows,
+        self, number: int, member: Member, given: KnownRows, own: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and their places among its unknown ones."""
         place_of = np.full(member.n_all, -1)
@@ -130,15 +125,15 @@ class New:
         """How many rows there are."""
         return self.rows.shape[0]
 
-    def numbers(self, given: KnownRows) -> np.ndarray:  # noqa: ARG002
+    def numbers(self, given: KnownRows) -> np.ndarray:
         """Return the numbers of the rows among themselves."""
         return np.arange(self.size)
 
-    def n_numbers(self, given: KnownRows) -> int:  # noqa: ARG002
+    def n_numbers(self, given: KnownRows) -> int:
         """Return how many rows there are."""
         return self.size
 
-    def prepared(self, space: Space, preparation: str, given: KnownRows) -> Any:  # noqa: ARG002
+    def prepared(self, space: Space, preparation: str, given: KnownRows) -> Any:
         """Return the rows under a preparation, as it was fitted."""
         return space.prepared_new(preparation, self.rows)
 
@@ -146,16 +141,12 @@ class New:
         """Return the rows, prepared."""
         return New(self.prepared(space, preparation, given))
 
-    def presence(self, presence: np.ndarray, given: KnownRows) -> np.ndarray:  # noqa: ARG002
+    def presence(self, presence: np.ndarray, given: KnownRows) -> np.ndarray:
         """Return which source describes which row."""
         return self.rows.presence(presence.shape[1])
 
     def of_source(
-        self,
-        number: int,
-        member: Member,  # noqa: ARG002
-        given: KnownRows,  # noqa: ARG002
-        own: KnownRows,  # noqa: ARG002
+        self, number: int, member: Member, given: KnownRows, own: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and what it says about them."""
         places = self.rows.places.get(number)

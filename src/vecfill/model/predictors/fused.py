@@ -20,7 +20,8 @@ from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
 from vecfill.model.predictors.base import TOL, Hiding, Predictor
-from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.sources import SourcesSpace
+from vecfill.model.space import Member
 from vecfill.model.wanted import ALL, Unknown, Wanted
 
 Pattern = tuple[bool, ...]
@@ -87,6 +88,7 @@ class Fused(Predictor):
 
     name: ClassVar[str] = "fused"
     needs_vectors: ClassVar[bool] = False
+    is_for_sources: ClassVar[bool] = True
 
     @classmethod
     def of_one(cls, space: SourcesSpace, place: int, predictor: Predictor) -> Fused:
@@ -133,7 +135,7 @@ class Fused(Predictor):
             ],
         }
 
-    def fitted_to(self, space: Any) -> Self:  # noqa: ARG002
+    def fitted_to(self, space: Any) -> Self:
         """Return the predictor itself: its members were chosen in their spaces."""
         return self
 
@@ -163,12 +165,7 @@ class Fused(Predictor):
         return best
 
     def predict(
-        self,
-        space: Any,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,
+        self, space: Any, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return vectors of the wanted rows, and what they are made of."""
         (prediction,) = self._predicted(space, [(given, wanted)], tol, together=False)
@@ -179,11 +176,14 @@ class Fused(Predictor):
         members = space.of_variants(self.variants).members
         return list(zip(members, self.members, strict=True))
 
-    def with_chosen_variants(self, space: Any) -> tuple[Predictor, Any]:
+    def variant_of(self, number: int) -> int:
+        """Return which of the ways to read a source is used."""
+        return self.variants[number]
+
+    def with_chosen_variants(self, space: SourcesSpace) -> tuple[Predictor, SourcesSpace]:
         """Return the predictor and the space without the ways of reading that were not chosen."""
         members = space.of_variants(self.variants).members
-        alone = SourcesSpace([[member] for member in members])
-        return replace(self, variants=(0,) * len(members)), alone
+        return replace(self, variants=(0,) * len(members)), space.with_members(members)
 
     def settled(self, space: Any, given: KnownRows) -> Fused:
         """Return the predictor with everything chosen that its members would choose."""

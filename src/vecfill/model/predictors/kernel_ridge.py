@@ -135,12 +135,7 @@ class KernelRidge(Predictor):
 
     @one_blas_thread()
     def predict(
-        self,
-        space: Space,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,  # noqa: ARG002
+        self, space: Space, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the regression's values for every row that is wanted."""
         ready = self.tuned(space, given)
@@ -311,7 +306,7 @@ class KernelMix(Mix):
         return shares + (1.0 - shares.sum(axis=1, keepdims=True)) / shares.shape[1]
 
     @one_blas_thread()
-    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every wanted row."""
         mean = values.mean(axis=0, dtype=np.float64)
         return self._along(self.solved.slopes(values - mean), mean)
@@ -377,7 +372,7 @@ class NewKernelMix(KernelMix):
         return self._along(*self.slopes_of_known())
 
     @one_blas_thread()
-    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:  # noqa: ARG002
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
         """Return the mix of what known rows carry for signals."""
         return self._along(*self.slopes_of_carried(values))
 

@@ -175,7 +175,7 @@ class FromLandmarks:
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
         nothing = np.empty((self.known.size, 0))
-        return self.kernel.space.recent.once(
+        return self.kernel.recent.once(
             self._key(), lambda: self._factored(self._summed(nothing, is_squared=True)[1])
         )
 
@@ -221,7 +221,7 @@ class FromLandmarks:
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
-        recent, key = self.kernel.space.recent, self._key()
+        recent, key = self.kernel.recent, self._key()
         lower = recent.get(key)
         # To make the kernel takes long, so what the factor needs is summed up on the way.
         found, squares = self._summed(values, is_squared=lower is None)

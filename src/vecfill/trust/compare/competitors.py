@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Competitors:
                 tuned = rival.tuned(space, given, goal=goal, seed=seed)
                 self._add(name, tuned, rival.space or space, given)
 
-    def _add(self, name: str, predictor: Predictor, space: Space, given: KnownRows) -> None:
+    def _add(self, name: str, predictor: Predictor, space: Any, given: KnownRows) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
             predictor.predict(space, given, Unknown(places), tol=HIDDEN_TOL).vectors
