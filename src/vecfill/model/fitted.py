@@ -159,22 +159,22 @@ def fit(
     """
     stretch = stretch or Stretch()
     is_shared = in_place and offsets is None
-    filled = KnownRows(embedding if is_shared else embedding.copy(), is_known)
+    all_rows = KnownRows(embedding if is_shared else embedding.copy(), is_known)
     if offsets is not None:
-        filled.embedding[is_known] -= offsets.known
-    composition = predictor.fill(space, filled, tol=tol)
+        all_rows.embedding[is_known] -= offsets.known
+    composition = predictor.fill(space, all_rows, tol=tol)
     offsets = None if offsets is None else offsets.completed(composition.mix)
-    factors = stretch.factors(offsets, filled.unknown.size)
+    factors = stretch.factors(offsets, all_rows.unknown.size)
     if (factors != 1.0).any():
-        centre = filled.known.mean(axis=0, dtype=np.float64)
-        steps = filled.embedding[filled.unknown] - centre
-        filled.embedding[filled.unknown] = in_range_of(
+        centre = all_rows.known.mean(axis=0, dtype=np.float64)
+        steps = all_rows.embedding[all_rows.unknown] - centre
+        all_rows.embedding[all_rows.unknown] = in_range_of(
             embedding.dtype, centre + factors[:, None] * steps
         )
     if offsets is not None:
-        filled.embedding[is_known] = embedding[is_known]
-        filled.embedding[filled.unknown] += offsets.unknown
-    return Model(space, predictor, filled, composition, offsets, stretch)
+        all_rows.embedding[is_known] = embedding[is_known]
+        all_rows.embedding[all_rows.unknown] += offsets.unknown
+    return Model(space, predictor, all_rows, composition, offsets, stretch)
 
 
 def as_predicted(rows: KnownRows, offsets: Offsets | None, stretch: Stretch) -> KnownRows:

@@ -52,22 +52,22 @@ class Kernel:
     width: float = 1.0
     """In units of the median distance between rows."""
 
-    def between(self, left: Any, right: Any) -> np.ndarray:
+    def between(self, down: Any, across: Any) -> np.ndarray:
         """Return the kernel of some rows (down) with others (across), by their numbers.
 
         On the left there may be `New` rows, prepared; of a space of distances, they hold those to
         all its rows.
         """
         if self.space.has_vectors:
-            return self._of_rows(*self._pair(left, right))
-        if isinstance(left, New):
-            return self._of_distances(left.rows[:, np.asarray(right, np.int64)])
-        return self._of_distances(self.space.rows[np.ix_(left, right)])
+            return self._of_rows(*self._pair(down, across))
+        if isinstance(down, New):
+            return self._of_distances(down.rows[:, np.asarray(across, np.int64)])
+        return self._of_distances(self.space.rows[np.ix_(down, across)])
 
-    def _of_rows(self, one: Any, other: Any) -> np.ndarray:
-        products = one @ other.T
+    def _of_rows(self, rows_down: Any, rows_across: Any) -> np.ndarray:
+        products = rows_down @ rows_across.T
         products = products.toarray() if issparse(products) else products
-        of_one, of_other = _squares(one), _squares(other)
+        of_one, of_other = _squares(rows_down), _squares(rows_across)
         if self.kernel == "tanimoto":
             return _tanimoto(products, of_one, of_other)
         if self.kernel == "linear":
@@ -82,14 +82,14 @@ class Kernel:
     def _squares_of(self, distances: np.ndarray) -> np.ndarray:
         return np.minimum(distances.astype(np.float64) / self.unit(), FAR) ** 2
 
-    def squared_distances(self, left: Any, right: Any) -> np.ndarray:
+    def squared_distances(self, down: Any, across: Any) -> np.ndarray:
         """Return squared distances of some rows (down) from others, in the unit of the space."""
         if not self.space.has_vectors:
-            return self._squares_of(self.space.rows[np.ix_(left, right)])
-        one, other = self._pair(left, right)
-        products = one @ other.T
+            return self._squares_of(self.space.rows[np.ix_(down, across)])
+        rows_down, rows_across = self._pair(down, across)
+        products = rows_down @ rows_across.T
         products = products.toarray() if issparse(products) else products
-        return _apart(products, _squares(one), _squares(other))
+        return _apart(products, _squares(rows_down), _squares(rows_across))
 
     def of_squares(self, squares: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the kernel of rows at these squared distances, for a kernel that has a width.
@@ -103,18 +103,18 @@ class Kernel:
             scaled *= -1.0 / self.width
         return np.exp(scaled, out=scaled)
 
-    def lately(self, what: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
+    def lately(self, name: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
         """Return what was computed of some rows' kernel lately, or compute it."""
-        return self.recent.once(self.key(what, rows), compute)
+        return self.recent.once(self.key(name, rows), compute)
 
     @property
     def recent(self) -> Recent:
         """What was computed lately for kernels of the space, some known rows or a strength."""
         return self.space.once("recent", lambda: Recent(RECENT_BYTES))
 
-    def key(self, what: Hashable, rows: np.ndarray) -> Hashable:
+    def key(self, name: Hashable, rows: np.ndarray) -> Hashable:
         """Return the name of something that depends on the kernel of some rows."""
-        return what, self.preparation, self.kernel, self.width, rows.tobytes()
+        return name, self.preparation, self.kernel, self.width, rows.tobytes()
 
     def own(self, rows: Any) -> np.ndarray:
         """Return the kernel of each row with itself."""
@@ -122,10 +122,10 @@ class Kernel:
             return np.ones(rows.size)
         return _squares(self._rows(rows))
 
-    def _pair(self, left: Any, right: Any) -> tuple[Any, Any]:
+    def _pair(self, down: Any, across: Any) -> tuple[Any, Any]:
         """Return two parts of the rows; one array for both, whose product takes half the time."""
-        one = self._rows(left)
-        return one, one if left is right else self._rows(right)
+        rows_down = self._rows(down)
+        return rows_down, rows_down if down is across else self._rows(across)
 
     def _rows(self, numbers: Any) -> Any:
         """Return prepared rows in the unit of the space; dense ones are centred."""
@@ -268,17 +268,17 @@ class Recent:
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return what is under a key if it is still there, or compute it."""
-        found = self.get(key)
+        value = self.get(key)
         # Others need not wait meanwhile, and two that want the same get the same bits.
-        return self.put(key, compute()) if found is None else found
+        return self.put(key, compute()) if value is None else value
 
     def get(self, key: Hashable) -> Any:
         """Return what is under a key, or None if it was forgotten."""
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is not None:
-                self._kept[key] = found
-            return found
+            value = self._kept.pop(key, None)
+            if value is not None:
+                self._kept[key] = value
+            return value
 
     def put(self, key: Hashable, value: Value) -> Value:
         """Keep something under a key, and return it."""
@@ -289,7 +289,7 @@ class Recent:
         return value
 
     def _n_bytes(self) -> int:
-        return sum(each.nbytes for each in self._kept.values())
+        return sum(value.nbytes for value in self._kept.values())
 
     def __reduce__(self) -> tuple[type[Recent], tuple[int]]:
         # Large, and quick to make again.

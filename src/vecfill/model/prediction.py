@@ -108,7 +108,7 @@ class PropagatedMix(Mix):
 
     space: Space
     key: WeightsKey
-    given: KnownRows
+    known_rows: KnownRows
     places: np.ndarray | None = None
     """Unknown rows that were asked for, numbered among themselves; ``None``: all."""
 
@@ -120,7 +120,7 @@ class PropagatedMix(Mix):
     @cached_property
     def _system(self) -> UnknownSystem:
         # One factorisation serves every explanation of a model.
-        return UnknownSystem(self.weights, self.given.is_known)
+        return UnknownSystem(self.weights, self.known_rows.is_known)
 
     def __getstate__(self) -> dict[str, Any]:
         # A factorisation cannot be pickled; it is made again when asked for.
@@ -135,12 +135,12 @@ class PropagatedMix(Mix):
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every unknown row."""
         options = {"places": self.places, "tol": tol, "n_jobs": self.space.n_jobs}
-        return propagate_known(self.weights, values, self.given.is_known, **options).vectors
+        return propagate_known(self.weights, values, self.known_rows.is_known, **options).vectors
 
     @property
     def _numbers(self) -> np.ndarray:
         """Numbers of the rows that were asked for."""
-        return self.given.wanted(self.places)
+        return self.known_rows.wanted(self.places)
 
     def misfit(self) -> np.ndarray:
         """Return how badly its neighbours explain each unknown row in the domain."""
@@ -155,7 +155,7 @@ class PropagatedMix(Mix):
 
     def straight(self) -> np.ndarray:
         """Return the sum of each unknown row's weights on known rows."""
-        on_known = self.weights @ self.given.is_known.astype(np.float64)
+        on_known = self.weights @ self.known_rows.is_known.astype(np.float64)
         return on_known[self._numbers]
 
     def tightness(self) -> np.ndarray:
@@ -234,11 +234,13 @@ class FittedMix(Mix):
     array([[0.75, 0.25]])
     """
 
-    def __init__(self, space: Space, key: WeightsKey, given: KnownRows, wanted: Wanted) -> None:
+    def __init__(
+        self, space: Space, key: WeightsKey, known_rows: KnownRows, wanted: Wanted
+    ) -> None:
         self.space = space
         self.key = key
-        self.given = given
-        self.rows = wanted.prepared(space, key.preparation, given)
+        self.known_rows = known_rows
+        self.rows = wanted.prepared(space, key.preparation, known_rows)
         """The new rows, prepared."""
         self.mixes, _ = space.mixes_of_new(self.rows, key, weight_floor=key.weight_floor)
         """(n_new, n_rows) weights on fitted rows."""
@@ -261,14 +263,14 @@ class FittedMix(Mix):
 
     @property
     def _propagated(self) -> PropagatedMix:
-        return PropagatedMix(self.space, self.key, self.given)
+        return PropagatedMix(self.space, self.key, self.known_rows)
 
     def shares(self, places: Any) -> np.ndarray:
         """Return the share of every known row: directly, and through imputed rows."""
-        is_known, mixes = self.given.is_known, csr_array(self.mixes[places])
+        is_known, mixes = self.known_rows.is_known, csr_array(self.mixes[places])
         among_known = np.cumsum(is_known) - 1
         among_unknown = np.arange(is_known.size) - among_known - 1
-        shares = np.zeros((mixes.shape[0], self.given.n_known))
+        shares = np.zeros((mixes.shape[0], self.known_rows.n_known))
         through = np.unique(mixes.indices[~is_known[mixes.indices]])
         if through.size:
             shares += mixes[:, through] @ self._propagated.shares(among_unknown[through])
@@ -283,7 +285,7 @@ class FittedMix(Mix):
 
     def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
         """Return the same of what known rows carry; it is propagated once and kept."""
-        at_fitted = carried_by_fitted(self.space, self.key, self.given, values, tol=tol)
+        at_fitted = carried_by_fitted(self.space, self.key, self.known_rows, values, tol=tol)
         return self.of_fitted(at_fitted)
 
     def misfit(self) -> np.ndarray:
@@ -291,7 +293,7 @@ class FittedMix(Mix):
         if not self.space.has_vectors:
             return np.zeros(self.mixes.shape[0])
         rows, near = self.rows, self.space.prepared(self.key.preparation)[self.used]
-        near, rows = (each.toarray() if issparse(each) else each for each in (near, rows))
+        near, rows = (side.toarray() if issparse(side) else side for side in (near, rows))
         near, rows = near.astype(np.float64), rows.astype(np.float64)
         mixes = self.among_used
         missed = np.linalg.norm(rows - mixes @ near, axis=1)
@@ -302,7 +304,7 @@ class FittedMix(Mix):
 
     def straight(self) -> np.ndarray:
         """Return how much of each row's weight rests on known rows directly."""
-        is_known = self.given.is_known
+        is_known = self.known_rows.is_known
         on_known = self.mixes.multiply(is_known[None, :]) if self.mixes.nnz else self.mixes
         return np.asarray(on_known.sum(axis=1)).ravel()
 
@@ -314,7 +316,7 @@ class FittedMix(Mix):
 def carried_by_fitted(
     space: Space,
     key: WeightsKey,
-    given: KnownRows,
+    known_rows: KnownRows,
     carried: Callable[[], np.ndarray],
     *,
     tol: float = CARRIED_TOL,
@@ -325,21 +327,21 @@ def carried_by_fitted(
     """
 
     def propagated() -> np.ndarray:
-        mix = PropagatedMix(space, key, given)
+        mix = PropagatedMix(space, key, known_rows)
         return _at_fitted(mix, carried(), np.float32, np.float16, tol)
 
-    return given.once(("carried", key), propagated)
+    return known_rows.once(("carried", key), propagated)
 
 
 def _at_fitted(
     mix: PropagatedMix, values: np.ndarray, solved: Any, dtype: Any, tol: float
 ) -> np.ndarray:
     """Return values of the known rows, propagated to the others: `solved` and kept as a type."""
-    given = mix.given
-    at_fitted = np.empty((given.is_known.size, values.shape[1]), dtype)
-    at_fitted[given.is_known] = values
-    if given.unknown.size:
-        at_fitted[given.unknown] = mix.spread(values.astype(solved), tol=tol)
+    known_rows = mix.known_rows
+    at_fitted = np.empty((known_rows.is_known.size, values.shape[1]), dtype)
+    at_fitted[known_rows.is_known] = values
+    if known_rows.unknown.size:
+        at_fitted[known_rows.unknown] = mix.spread(values.astype(solved), tol=tol)
     return at_fitted
 
 
@@ -353,20 +355,20 @@ def misfit_of(rows: Rows, weights: csr_array, fitted: Rows | None = None) -> np.
     array([0.707])
     """
     if fitted is None:
-        rows = mixed = well_scaled(rows)
+        rows = neighbors = well_scaled(rows)
     else:
-        rows, mixed = scaled_together(rows, fitted)
-    missed = rows - weights @ mixed
+        rows, neighbors = scaled_together(rows, fitted)
+    missed = rows - weights @ neighbors
     if issparse(missed):
         length = np.sqrt(np.asarray(missed.multiply(missed).sum(axis=1)).ravel())
         squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        others = np.asarray(mixed.multiply(mixed).sum(axis=1)).ravel()
+        squares_near = np.asarray(neighbors.multiply(neighbors).sum(axis=1)).ravel()
         product = np.asarray(rows.multiply(missed).sum(axis=1)).ravel()
     else:
         length = np.linalg.norm(missed, axis=1)
         squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        others = np.einsum("ij,ij->i", mixed, mixed, dtype=np.float64)
+        squares_near = np.einsum("ij,ij->i", neighbors, neighbors, dtype=np.float64)
         product = np.einsum("ij,ij->i", rows, missed, dtype=np.float64)
     # The weighted mean squared distance of the neighbours from the row, by the law of cosines.
-    spread = np.sqrt(np.maximum(weights @ others - squares + 2.0 * product, 0.0))
+    spread = np.sqrt(np.maximum(weights @ squares_near - squares + 2.0 * product, 0.0))
     return np.divide(length, spread, out=np.zeros(len(length)), where=spread > 0)

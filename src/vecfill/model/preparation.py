@@ -68,13 +68,13 @@ def unit_rows(domain: Matrix) -> Matrix:
         scaled = diags_array(inverse(largest)) @ domain
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
         return csr_array(diags_array(inverse(length)) @ scaled).astype(domain.dtype)
-    found = np.empty_like(domain)
+    units = np.empty_like(domain)
     for part in row_blocks(len(domain), ROWS_PER_BLOCK):
         exact = domain[part].astype(np.float64)
         exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
         exact *= inverse(np.linalg.norm(exact, axis=1))[:, None]
-        found[part] = exact
-    return found
+        units[part] = exact
+    return units
 
 
 def unit_rows_without_first_component(domain: Matrix) -> Matrix:
@@ -161,9 +161,9 @@ def first_direction(centred: np.ndarray) -> np.ndarray:
     if n_features <= SMALL:
         return np.linalg.eigh(centred.T @ centred)[1][:, -1]
     if n_rows <= SMALL:
-        left = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
-        length = np.linalg.norm(left)
-        return left / length if length > 0 else left
+        direction = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
+        length = np.linalg.norm(direction)
+        return direction / length if length > 0 else direction
     # A block of directions converges by the gap to the ninth, not to the second.
     block = np.random.default_rng(0).standard_normal((n_features, 8))
     for _ in range(N_ROUNDS):
@@ -196,10 +196,10 @@ class FittedPreparation:
         if name == "unit_rows_without_first_component":
             return cls(name, _first_component(rows))
         if name in ("rank_normal", "rank_normal_unit_rows"):
-            ladders = [_thinned(each) for each in RankNormal.fitted(rows).ladders]
-            ends = np.cumsum([each.values.size for each in ladders])
-            values = np.concatenate([each.values for each in ladders])
-            scores = np.concatenate([each.scores for each in ladders])
+            ladders = [_thinned(ladder) for ladder in RankNormal.fitted(rows).ladders]
+            ends = np.cumsum([ladder.values.size for ladder in ladders])
+            values = np.concatenate([ladder.values for ladder in ladders])
+            scores = np.concatenate([ladder.scores for ladder in ladders])
             return cls(name, {"ends": ends, "values": values, "scores": scores})
         return cls(name)
 
@@ -213,8 +213,8 @@ class FittedPreparation:
             return self._standardized(rows)
         if self.name == "unit_rows_without_first_component":
             return self._without_first_component(rows)
-        found = self._rank_normal().applied(rows)
-        return unit_rows(found) if self.name == "rank_normal_unit_rows" else found
+        scores = self._rank_normal().applied(rows)
+        return unit_rows(scores) if self.name == "rank_normal_unit_rows" else scores
 
     def _standardized(self, rows: Matrix) -> Matrix:
         by_largest, by_spread = self.arrays["by_largest"], self.arrays["by_spread"]
@@ -247,8 +247,8 @@ def _thinned(ladder: Ladder) -> Ladder:
     """Return a ladder of few enough steps to keep; between two of them scores are interpolated."""
     if ladder.values.size <= MOST_STEPS:
         return ladder
-    kept = np.linspace(0, ladder.values.size - 1, MOST_STEPS).round().astype(np.int64)
-    return Ladder(ladder.values[kept], ladder.scores[kept])
+    steps = np.linspace(0, ladder.values.size - 1, MOST_STEPS).round().astype(np.int64)
+    return Ladder(ladder.values[steps], ladder.scores[steps])
 
 
 def _scales(rows: Matrix) -> dict[str, np.ndarray]:

@@ -153,10 +153,10 @@ def space_of(
 def extended(space: AnySpace, rows: SourceRows, predictor: Any) -> AnySpace:
     """Return a space with rows of its sources added, those that the predictor uses."""
     members, n_all = [], space.n_rows + rows.n_new
-    for number, (member, used) in enumerate(predictor.by_source(space)):
+    for number, (member, of_member) in enumerate(predictor.by_source(space)):
         wider, numbers = member.space, member.rows
-        if used is not None and number in rows.places:
-            wider = longer(wider, rows.rows[number], used)
+        if of_member is not None and number in rows.places:
+            wider = longer(wider, rows.rows[number], of_member)
             numbers = np.concatenate([numbers, space.n_rows + rows.places[number]])
         members.append(Member(member.name, wider, numbers, n_all))
     return space.with_members(members)
@@ -179,11 +179,11 @@ def longer(space: Space, new_rows: Rows, predictor: Needs) -> Space:
     for key in predictor.weights_keys:
         prepared = space.prepared_new(key.preparation, new_rows)
         mixes, _ = space.mixes_of_new(prepared, key, weight_floor=key.weight_floor)
-        both = [
+        halves = [
             csr_array((weights.data, weights.indices, weights.indptr), (weights.shape[0], n_all))
             for weights in (space.weights(key), mixes)
         ]
-        parts[f"{stored_name(key)}"] = csr_array(vstack(both))
+        parts[f"{stored_name(key)}"] = csr_array(vstack(halves))
     parts["size"] = replace(space.size, n_rows=n_all)
     return Space.stored(parts.__getitem__, n_jobs=space.n_jobs)
 
@@ -223,8 +223,8 @@ def stored_parts(space: AnySpace, predictor: Any) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "layout": {"n_spaces": len(sources), "is_joint": space.is_joint, "names": names}
     }
-    for number, (member, used) in enumerate(sources):
-        of_member = parts_of(member.space, used)
+    for number, (member, of_source) in enumerate(sources):
+        of_member = parts_of(member.space, of_source)
         parts |= {f"space {number} {name}": part for name, part in of_member.items()}
         if space.is_joint:
             parts[f"space {number} members"] = member.rows

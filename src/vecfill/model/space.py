@@ -218,28 +218,17 @@ class Space:
             return unit_rows(self.prepared("rank_normal"))
         return PREPARATIONS[preparation](self.rows)
 
-    def release(self, kept: Collection[str]) -> None:
-        """Forget prepared rows that are not `kept`, if the space is large; they can be made again.
-
-        Examples
-        --------
-        >>> space = Space(np.eye(3))
-        >>> space.release({"as_given"})
-        """
+    def release(self, preparations_used: Collection[str]) -> None:
+        """Forget other prepared rows, if the space is large; they can be made again."""
         if not self.is_large:
             return
-        for preparation in set(self.preparations) - {"as_given", *kept}:
+        for preparation in set(self.preparations) - {"as_given", *preparations_used}:
             self._kept.pop(("rows", preparation), None)
 
     def keep_only(self, preparations: Collection[str]) -> None:
         """Forget rows, graphs and weights of other preparations, if the space is large.
 
         For when the predictor is chosen. What is asked for again is computed again.
-
-        Examples
-        --------
-        >>> space = Space(np.eye(3))
-        >>> space.keep_only({"as_given"})
         """
         if not self.is_large:
             return
@@ -254,7 +243,9 @@ class Space:
     def graph(self, preparation: str, min_degree: int) -> SpanningGraph:
         """Return who may explain whom, and the share of the true nearest rows in it."""
         degree = self.degree(min_degree)
-        planned = tuple(dict.fromkeys(self.degree(each) for each in self.min_degrees))
+        planned = tuple(
+            dict.fromkeys(self.degree(planned_degree) for planned_degree in self.min_degrees)
+        )
         degrees = planned if degree in planned else (degree,)
         graphs = self.once(
             ("graphs", preparation, degrees), lambda: self._graphs(preparation, degrees)
@@ -266,7 +257,9 @@ class Space:
         if self.has_vectors:
             options = {"links": self.links, "neighbors": self.size.neighbors, "n_jobs": self.n_jobs}
             return measured_neighbor_graphs(rows, min_degrees=degrees, **options)
-        graphs = [spanning_neighbor_graph_of_distances(rows, min_degree=each) for each in degrees]
+        graphs = [
+            spanning_neighbor_graph_of_distances(rows, min_degree=degree) for degree in degrees
+        ]
         return [SpanningGraph(graph, 1.0) for graph in graphs]
 
     def weights(self, key: WeightsKey) -> csr_array:
@@ -315,21 +308,24 @@ class Space:
         if self.has_vectors:
             nearest = nearest_fitted(new_rows, fitted, n_neighbors=n_neighbors, n_jobs=self.n_jobs)
             # Only the rows that are used: there may be millions of others.
-            used, places = np.unique(nearest.graph.indices, return_inverse=True)
+            near_rows, places = np.unique(nearest.graph.indices, return_inverse=True)
             graph = csr_array(
-                (nearest.graph.data, places, nearest.graph.indptr), (new_rows.shape[0], used.size)
+                (nearest.graph.data, places, nearest.graph.indptr),
+                (new_rows.shape[0], near_rows.size),
             )
-            found = convex_weights(new_rows, graph, fitted=fitted[used], **options)
-            mixes = csr_array((found.data, used[found.indices], found.indptr), nearest.graph.shape)
+            weights = convex_weights(new_rows, graph, fitted=fitted[near_rows], **options)
+            mixes = csr_array(
+                (weights.data, near_rows[weights.indices], weights.indptr), nearest.graph.shape
+            )
             return mixes, nearest
         nearest = nearest_of_distances(new_rows, n_neighbors=n_neighbors)
         mixes = convex_weights_of_distances(new_rows, nearest.graph, between=fitted, **options)
         return mixes, nearest
 
-    def refuse_without_vectors(self, what: str) -> None:
+    def refuse_without_vectors(self, option: str) -> None:
         """Refuse something that needs domain vectors if there are only distances."""
         if not self.has_vectors:
-            raise InputError(f"{what} needs domain vectors, and this domain has only distances.")
+            raise InputError(f"{option} needs domain vectors, and this domain has only distances.")
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return what was computed under a key before or is stored, or compute it."""

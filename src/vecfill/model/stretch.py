@@ -70,7 +70,9 @@ def stretch_of(start: np.ndarray, steps: np.ndarray, truth: np.ndarray) -> float
     goal = spread(truth)
     if spread(start + steps) <= goal:
         return 1.0
-    lengths = [float((each**2).sum()) for each in scaled_together(truth - start, steps)]
+    lengths = [
+        float((steps_of_one**2).sum()) for steps_of_one in scaled_together(truth - start, steps)
+    ]
     ratio = np.sqrt(lengths[0] / max(lengths[1], 1e-300))
     low, high = 1.0, float(np.clip(LONGEST * ratio, 1.0, MOST))
     if spread(start + high * steps) >= goal:
@@ -94,5 +96,5 @@ def spread(vectors: np.ndarray) -> float:
         return 0.0
     directions = unit(np.asarray(vectors, np.float64))
     total = directions.sum(axis=0)
-    own = float(np.einsum("ij,ij->", directions, directions))
-    return round((float(total @ total) - own) / (n_rows * (n_rows - 1)), 12)
+    with_itself = float(np.einsum("ij,ij->", directions, directions))
+    return round((float(total @ total) - with_itself) / (n_rows * (n_rows - 1)), 12)

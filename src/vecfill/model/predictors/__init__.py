@@ -12,6 +12,7 @@ And for several members:
 
 Behind them:
 
+- `fused_mix`: What fused vectors are made of.
 - `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
   rows.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and

@@ -55,7 +55,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(
-        self, space: Any, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+        self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return vectors of the wanted rows, and what they are made of.
 
@@ -63,11 +63,11 @@ class Predictor(ABC):
         that came after the fit.
         """
 
-    def composition(self, space: Any, given: KnownRows) -> Composition:
+    def composition(self, space: Any, known_rows: KnownRows) -> Composition:
         """Return what the unknown rows are made of."""
-        return self.predict(space, given).composition
+        return self.predict(space, known_rows).composition
 
-    def settled(self, space: Any, given: KnownRows) -> Predictor:
+    def settled(self, space: Any, known_rows: KnownRows) -> Predictor:
         """Return the predictor with everything chosen that it would choose by itself.
 
         A model that goes on keeps the widths and strengths with which it was fitted.
@@ -75,7 +75,7 @@ class Predictor(ABC):
         return self
 
     def kept(
-        self, space: Any, given: KnownRows, carried: Callable[[], np.ndarray]
+        self, space: Any, known_rows: KnownRows, carried: Callable[[], np.ndarray]
     ) -> dict[str, Any]:
         """Return what is worth keeping so that rows can be added later without much work.
 
@@ -84,7 +84,7 @@ class Predictor(ABC):
         """
         return {}
 
-    def restore(self, space: Any, given: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: B027
+    def restore(self, space: Any, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: B027
         """Give back to the known rows what `kept` returned for the same ones."""
 
     @property
@@ -118,18 +118,18 @@ class Predictor(ABC):
         """Return the predictor and the space without the ways of reading that were not chosen."""
         return self, space
 
-    def is_described(self, space: Any, given: KnownRows, wanted: Wanted = ALL) -> np.ndarray:
+    def is_described(self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL) -> np.ndarray:
         """Tell which of the wanted rows are described by what the predictor uses."""
-        return np.ones(wanted.numbers(given).size, np.bool_)
+        return np.ones(wanted.numbers(known_rows).size, np.bool_)
 
-    def is_usual(self, space: Any, given: KnownRows, wanted: Wanted) -> np.ndarray:
+    def is_usual(self, space: Any, known_rows: KnownRows, wanted: Wanted) -> np.ndarray:
         """Tell which of the wanted rows are described by the same sources as a fitted row."""
-        return np.ones(wanted.numbers(given).size, np.bool_)
+        return np.ones(wanted.numbers(known_rows).size, np.bool_)
 
-    def fill(self, space: Any, given: KnownRows, *, tol: float = TOL) -> Composition:
+    def fill(self, space: Any, known_rows: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; return what they are made of."""
-        prediction = self.predict(space, given, tol=tol)
-        given.embedding[given.unknown] = prediction.vectors
+        prediction = self.predict(space, known_rows, tol=tol)
+        known_rows.embedding[known_rows.unknown] = prediction.vectors
         return prediction.composition
 
     @classmethod
@@ -137,13 +137,13 @@ class Predictor(ABC):
         cls,
         predictors: Sequence[Any],
         space: Any,
-        given: KnownRows,
+        known_rows: KnownRows,
         wanted: Wanted = ALL,
         *,
         tol: float = TOL,
     ) -> list[Prediction]:
         """Return the predictions of several predictors that share most of their work."""
-        return [predictor.predict(space, given, wanted, tol=tol) for predictor in predictors]
+        return [predictor.predict(space, known_rows, wanted, tol=tol) for predictor in predictors]
 
     @classmethod
     def shares_folds(cls, predictors: Sequence[Any], space: Any, folds: Sequence[Hiding]) -> bool:
@@ -160,8 +160,8 @@ class Predictor(ABC):
         """
 
         def predicted(fold: Hiding) -> list[Prediction]:
-            given, places = fold
-            return cls.predict_together(predictors, space, given, Unknown(places), tol=tol)
+            known_rows, places = fold
+            return cls.predict_together(predictors, space, known_rows, Unknown(places), tol=tol)
 
         # The first fold leaves in the space what all share; then threads need not wait.
         return [
@@ -205,17 +205,17 @@ class RowPredictor(Predictor):
         check_preparation(self.preparation)
 
     def predict(
-        self, space: Any, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+        self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return vectors of the wanted rows, and what they are made of."""
-        known_rows = space.prepared(self.preparation)[np.flatnonzero(given.is_known)]
-        wanted_rows = wanted.prepared(space, self.preparation, given)
+        rows_of_known = space.prepared(self.preparation)[np.flatnonzero(known_rows.is_known)]
+        wanted_rows = wanted.prepared(space, self.preparation, known_rows)
         # Squares of extreme numbers would overflow; together, so that rows stay comparable.
-        known_rows, wanted_rows = scaled_together(known_rows, wanted_rows)
-        return self.of_rows(known_rows, wanted_rows, given.known)
+        rows_of_known, wanted_rows = scaled_together(rows_of_known, wanted_rows)
+        return self.of_rows(rows_of_known, wanted_rows, known_rows.known)
 
     @abstractmethod
-    def of_rows(self, known_rows: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
+    def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
         """Return vectors of the wanted rows from the `known` vectors of the known rows."""
 
 

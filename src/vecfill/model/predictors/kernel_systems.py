@@ -49,7 +49,7 @@ class Solved(Protocol):
         """Return how much of each row's own kernel the known rows explain."""
         ...
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of so many known rows; itself if there are fewer."""
         ...
 
@@ -91,11 +91,11 @@ class Exact:
         half = solve_triangular(self._lower, alike.T, lower=True, check_finite=False)
         return np.einsum("ij,ij->j", half, half)
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        if self.landmarks.size <= most:
+        if self.landmarks.size <= n_rows:
             return self
-        return Exact(self.kernel, sampled(self.landmarks, most), self.ridge)
+        return Exact(self.kernel, sampled(self.landmarks, n_rows), self.ridge)
 
 
 class Approximate:
@@ -122,12 +122,12 @@ class Approximate:
         """Return how much of each row the known rows explain."""
         return (alike @ self.factors.back) ** 2 @ self._told
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        if self.landmarks.size <= most:
+        if self.landmarks.size <= n_rows:
             return self
-        few = sampled(self.landmarks, most)
-        return Approximate(factorised(self.kernel, few, few), self.ridge)
+        sample = sampled(self.landmarks, n_rows)
+        return Approximate(factorised(self.kernel, sample, sample), self.ridge)
 
 
 class Restored(Approximate):
@@ -216,19 +216,21 @@ class FromLandmarks:
         # Sums of as many parts for any number of threads, so that they have the same bits.
         parts = [blocks[place::N_SUMS] for place in range(min(N_SUMS, len(blocks)))]
         _, *sums = parallel_map(summed, [[], *parts], n_jobs=self.kernel.space.n_threads)
-        found, squares = (reduce(np.add, each) for each in zip(*sums, strict=True))
-        return found, squares
+        products, squares = (
+            reduce(np.add, parts_of_one) for parts_of_one in zip(*sums, strict=True)
+        )
+        return products, squares
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
         recent, key = self.kernel.recent, self._key()
         lower = recent.get(key)
         # To make the kernel takes long, so what the factor needs is summed up on the way.
-        found, squares = self._summed(values, is_squared=lower is None)
+        products, squares = self._summed(values, is_squared=lower is None)
         if lower is None:
             lower = recent.put(key, self._factored(squares))
         back = self._back
-        return back @ cho_solve((lower, True), back.T @ found)
+        return back @ cho_solve((lower, True), back.T @ products)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
         """Return what each known row counts."""
@@ -243,12 +245,12 @@ class FromLandmarks:
         explained = np.einsum("ij,ij->j", coordinates, coordinates)
         return explained - self.ridge * np.einsum("ij,ij->j", half, half)
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        few = sampled(self.known, most)
+        sample = sampled(self.known, n_rows)
         if self.kernel.space.has_vectors:
-            return Exact(self.kernel, few, self.ridge)
-        return Approximate(factorised(self.kernel, few, few), self.ridge)
+            return Exact(self.kernel, sample, self.ridge)
+        return Approximate(factorised(self.kernel, sample, sample), self.ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,10 +309,10 @@ def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Fact
     >>> np.allclose(whole, kernel.between(np.arange(3), np.arange(3)))
     True
     """
-    found = factors_of(kernel, landmarks, lambda: kernel.between(landmarks, landmarks))
+    factors = factors_of(kernel, landmarks, lambda: kernel.between(landmarks, landmarks))
     if np.array_equal(known, landmarks):
-        return found
-    back = found.back
+        return factors
+    back = factors.back
     coordinates = kernel.between(known, landmarks) @ back
     values, turn = _positive(coordinates.T @ coordinates)
     vectors = coordinates @ (turn / np.sqrt(values))
@@ -340,13 +342,13 @@ def _positive(gram: np.ndarray, *, least: float = 1e-10) -> tuple[np.ndarray, np
     Distances that are not Euclidean can make a kernel with negative ones; they are left out.
     """
     values, vectors = np.linalg.eigh(gram)
-    kept = values > max(least * values[-1], 1e-300)
-    return values[kept], vectors[:, kept]
+    is_positive = values > max(least * values[-1], 1e-300)
+    return values[is_positive], vectors[:, is_positive]
 
 
-def sampled(rows: np.ndarray, most: int) -> np.ndarray:
+def sampled(rows: np.ndarray, n_sampled: int) -> np.ndarray:
     """Return at most so many rows, the same ones each time, ascending."""
-    if rows.size <= most:
+    if rows.size <= n_sampled:
         return rows
     # At random, since rows in order of frequency or place would be a poor sample.
-    return np.sort(np.random.default_rng(0).permutation(rows)[:most])
+    return np.sort(np.random.default_rng(0).permutation(rows)[:n_sampled])

@@ -123,7 +123,9 @@ class LatentSemantic(Predictor):
         >>> LatentSemantic(residual_share=0.6, ridge=0.01).in_words()
         '8 neighbours, light smoothing, linear trend plus 60 % of the remainder'
         """
-        parts = [count(self.min_degree, "neighbour"), _smoothing(self.ridge)]
+        strength = "light" if self.ridge < 0.1 else "some" if self.ridge < 1 else "heavy"
+        smoothing = f"{strength if self.ridge else 'no'} smoothing"
+        parts = [count(self.min_degree, "neighbour"), smoothing]
         if self.residual_share == 0.0:
             parts = ["linear trend alone"]
         elif self.residual_share is not None:
@@ -131,16 +133,10 @@ class LatentSemantic(Predictor):
         return ", ".join(filter(None, [*parts, PREPARED_IN_WORDS.get(self.preparation)]))
 
     def in_short(self) -> str:
-        """Return the method in half a line.
-
-        Examples
-        --------
-        >>> LatentSemantic(residual_share=0.6).in_short(), LatentSemantic().in_short()
-        ('by a linear trend and 8 neighbours', 'by 8 neighbours')
-        """
+        """Return the method in half a line: a trend, neighbours, or both."""
         trend = [] if self.residual_share is None else ["a linear trend"]
-        mixed = [] if self.residual_share == 0.0 else [count(self.min_degree, "neighbour")]
-        return f"by {' and '.join([*trend, *mixed])}"
+        near = [] if self.residual_share == 0.0 else [count(self.min_degree, "neighbour")]
+        return f"by {' and '.join([*trend, *near])}"
 
     @property
     def weights_key(self) -> WeightsKey:
@@ -157,41 +153,45 @@ class LatentSemantic(Predictor):
         return replace(fitting, min_degree=space.degree(self.min_degree))
 
     def predict(
-        self, space: Space, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return vectors of the wanted rows, and what they are made of."""
         if wanted.is_new:
-            return self._of_new(space, given, wanted)
-        (prediction,) = self.predict_together([self], space, given, wanted, tol=tol)
+            return self._of_new(space, known_rows, wanted)
+        (prediction,) = self.predict_together([self], space, known_rows, wanted, tol=tol)
         return prediction
 
-    def _of_new(self, space: Space, given: KnownRows, wanted: Wanted) -> Prediction:
+    def _of_new(self, space: Space, known_rows: KnownRows, wanted: Wanted) -> Prediction:
         """Return mixes of fitted rows' vectors, on top of the trend if there is one."""
-        mix = FittedMix(space, self.weights_key, given, wanted)
-        trend, dtype = None, given.embedding.dtype
+        mix = FittedMix(space, self.weights_key, known_rows, wanted)
+        trend, dtype = None, known_rows.embedding.dtype
         if self.residual_share is None:
-            vectors = mix.of_fitted(self._filled(space, given))
+            vectors = mix.of_fitted(self._filled(space, known_rows))
         else:
-            slopes, shift, _ = self._line(space, given)
+            slopes, shift, _ = self._line(space, known_rows)
             line = mix.rows @ slopes + shift
-            trend = Trend(line.__getitem__, np.empty((0, given.n_dims)), np.nan)
-            residuals = self._mixed_residuals(space, given, mix) if self.residual_share else None
+            trend = Trend(line.__getitem__, np.empty((0, known_rows.n_dims)), np.nan)
+            residuals = (
+                self._mixed_residuals(space, known_rows, mix) if self.residual_share else None
+            )
             vectors = self.put_on(line, residuals)
         return Prediction(in_range_of(dtype, vectors), Composition(mix, trend))
 
-    def _filled(self, space: Space, given: KnownRows) -> np.ndarray:
+    def _filled(self, space: Space, known_rows: KnownRows) -> np.ndarray:
         """(n_rows, n_dims) known rows, and the others as this predictor alone imputes them."""
-        if given.is_imputed:
-            return given.embedding
+        if known_rows.is_imputed:
+            return known_rows.embedding
 
         def imputed() -> np.ndarray:
-            filled = np.array(given.embedding)
-            filled[given.unknown] = self.predict(space, given).vectors
-            return filled
+            vectors = np.array(known_rows.embedding)
+            vectors[known_rows.unknown] = self.predict(space, known_rows).vectors
+            return vectors
 
-        return given.once(("filled", self), imputed)
+        return known_rows.once(("filled", self), imputed)
 
-    def _line(self, space: Space, given: KnownRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _line(
+        self, space: Space, known_rows: KnownRows
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the trend as a map of prepared rows: slopes and shift; and what it misses.
 
         That is of each known row, (n_known, n_dims), when the trend is fitted without it.
@@ -199,46 +199,46 @@ class LatentSemantic(Predictor):
 
         def mapped() -> tuple[np.ndarray, ...]:
             rows, coordinates = (of(self.preparation) for of in (space.prepared, space.coordinates))
-            trend = self._trend(space, given)
+            trend = self._trend(space, known_rows)
             return *trend_in_rows(trend, rows, coordinates), trend.residuals
 
-        slopes, shift, residuals = given.once(("line", self.preparation), mapped)
+        slopes, shift, residuals = known_rows.once(("line", self.preparation), mapped)
         return slopes, shift, residuals
 
-    def _mixed_residuals(self, space: Space, given: KnownRows, mix: FittedMix) -> np.ndarray:
+    def _mixed_residuals(self, space: Space, known_rows: KnownRows, mix: FittedMix) -> np.ndarray:
         """Return mixes of what the trend misses: at known rows, and propagated to the others."""
-        slopes, shift, residuals = self._line(space, given)
-        is_known, among_known = given.is_known[mix.used], np.cumsum(given.is_known) - 1
-        missed = np.empty((mix.used.size, given.n_dims))
+        slopes, shift, residuals = self._line(space, known_rows)
+        is_known, among_known = known_rows.is_known[mix.used], np.cumsum(known_rows.is_known) - 1
+        missed = np.empty((mix.used.size, known_rows.n_dims))
         missed[is_known] = residuals[among_known[mix.used[is_known]]]
         imputed = mix.used[~is_known]
         trend = space.prepared(self.preparation)[imputed] @ slopes + shift
         # What was propagated to them is not kept: it is what their vectors have beside the trend.
-        missed[~is_known] = (self._filled(space, given)[imputed] - trend) / self.residual_share
+        missed[~is_known] = (self._filled(space, known_rows)[imputed] - trend) / self.residual_share
         return mix.among_used @ missed
 
     def kept(
-        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+        self, space: Space, known_rows: KnownRows, carried: Callable[[], np.ndarray]
     ) -> dict[str, Any]:
         """Return what all rows carry, and the trend; beside others, what it imputes alone."""
-        by_fitted = carried_by_fitted(space, self.weights_key, given, carried)
+        by_fitted = carried_by_fitted(space, self.weights_key, known_rows, carried)
         parts: dict[str, Any] = {"carried": by_fitted}
         # Alone it imputes what the model holds anyway; beside others, what only it knows.
-        if not given.is_imputed:
-            parts["filled"] = self._filled(space, given)
+        if not known_rows.is_imputed:
+            parts["filled"] = self._filled(space, known_rows)
         if self.residual_share is not None:
             names = ("slopes", "shift", "residuals")
-            parts |= dict(zip(names, self._line(space, given), strict=True))
+            parts |= dict(zip(names, self._line(space, known_rows), strict=True))
         return parts
 
-    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:
         """Give back to the known rows what `kept` returned for the same ones."""
-        given.keep(("carried", self.weights_key), kept["carried"])
-        if not given.is_imputed:
-            given.keep(("filled", self), kept["filled"])
+        known_rows.keep(("carried", self.weights_key), kept["carried"])
+        if not known_rows.is_imputed:
+            known_rows.keep(("filled", self), kept["filled"])
         if self.residual_share is not None:
             line = kept["slopes"], kept["shift"], kept["residuals"]
-            given.keep(("line", self.preparation), line)
+            known_rows.keep(("line", self.preparation), line)
 
     @property
     def weights_keys(self) -> tuple[WeightsKey, ...]:
@@ -255,7 +255,7 @@ class LatentSemantic(Predictor):
         cls,
         predictors: Sequence[Any],
         space: Space,
-        given: KnownRows,
+        known_rows: KnownRows,
         wanted: Wanted = ALL,
         *,
         tol: float = TOL,
@@ -267,17 +267,17 @@ class LatentSemantic(Predictor):
         first, key = predictors[0], predictors[0].weights_key
         assert isinstance(wanted, Unknown)
         places = wanted.places
-        if first.solver == "direct" and are_few(given):
-            shares, convergence = shares_of_known(space, key, given.is_known)
+        if first.solver == "direct" and are_few(known_rows):
+            shares, convergence = shares_of_known(space, key, known_rows.is_known)
             shares = shares if places is None else shares[places]
-            mix = CondensedMix(space, key, given, places, coefficients=shares)
+            mix = CondensedMix(space, key, known_rows, places, coefficients=shares)
             return cls._made_of(predictors, mix, lambda values: (mix.spread(values), convergence))
 
         def spread(values: np.ndarray) -> tuple[np.ndarray, Convergence]:
-            solution = first._propagated(space, given, values, tol, places)
+            solution = first._propagated(space, known_rows, values, tol, places)
             return solution.vectors, solution.convergence()
 
-        return cls._made_of(predictors, PropagatedMix(space, key, given, places), spread)
+        return cls._made_of(predictors, PropagatedMix(space, key, known_rows, places), spread)
 
     @classmethod
     def shares_folds(cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding]) -> bool:
@@ -289,11 +289,7 @@ class LatentSemantic(Predictor):
     def predict_folds(
         cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
     ) -> list[list[Prediction]]:
-        """Return predictions of the hidden rows of folds, from one solve for all if that pays.
-
-        A solve for each fold has as many columns as the embedding, twice if there is a trend; one
-        for all has a column for each hidden row.
-        """
+        """Return predictions of the hidden rows of folds, from one solve for all if that pays."""
         if not cls.shares_folds(predictors, space, folds):
             return super().predict_folds(predictors, space, folds, tol=tol)
         mixes = condensed_mixes(space, predictors[0].weights_key, folds, tol)
@@ -307,70 +303,64 @@ class LatentSemantic(Predictor):
         spread: Callable[[np.ndarray], tuple[np.ndarray, Convergence | None]],
     ) -> list[Prediction]:
         """Return predictions whose mixes of known values `spread` gives."""
-        given, shares = mix.given, [predictor.residual_share for predictor in predictors]
+        known_rows, shares = mix.known_rows, [predictor.residual_share for predictor in predictors]
         needs_trend = any(share is not None for share in shares)
-        trend = predictors[0]._trend(mix.space, given) if needs_trend else None
+        trend = predictors[0]._trend(mix.space, known_rows) if needs_trend else None
         # Vectors and residuals side by side: one solve for both.
-        columns = [given.known] if None in shares else []
+        columns = [known_rows.known] if None in shares else []
         if trend is not None and any(shares):
             columns.append(trend.residuals)
-        mixed, convergence = spread(np.hstack(columns)) if columns else (None, None)
+        mixes, convergence = spread(np.hstack(columns)) if columns else (None, None)
         predictions = []
         for predictor, share in zip(predictors, shares, strict=True):
             own_trend = None if share is None else trend
-            vectors = predictor._put_together(own_trend, mixed, given, mix.places)
+            vectors = predictor._put_together(own_trend, mixes, known_rows, mix.places)
             composition = Composition(mix, own_trend, None if share == 0.0 else convergence)
             predictions.append(Prediction(vectors, composition))
         return predictions
 
-    def composition(self, space: Space, given: KnownRows) -> Composition:
+    def composition(self, space: Space, known_rows: KnownRows) -> Composition:
         """Return what the unknown rows are made of, without imputing them."""
-        trend = None if self.residual_share is None else self._trend(space, given)
-        return Composition(PropagatedMix(space, self.weights_key, given), trend)
+        trend = None if self.residual_share is None else self._trend(space, known_rows)
+        return Composition(PropagatedMix(space, self.weights_key, known_rows), trend)
 
     def _put_together(
         self,
         trend: Trend | None,
         spread: np.ndarray | None,
-        given: KnownRows,
+        known_rows: KnownRows,
         places: np.ndarray | None,
     ) -> np.ndarray:
         """Return trend plus share of the propagated residual, or the propagated vectors."""
         if trend is None:
             assert spread is not None
-            return in_range_of(given.embedding.dtype, spread[:, : given.n_dims])
-        rows, dtype = given.wanted(places), given.embedding.dtype
-        vectors = np.empty((rows.size, given.n_dims), dtype)
+            return in_range_of(known_rows.embedding.dtype, spread[:, : known_rows.n_dims])
+        rows, dtype = known_rows.wanted(places), known_rows.embedding.dtype
+        vectors = np.empty((rows.size, known_rows.n_dims), dtype)
         # In parts, because there is a row in 64 bits for each unknown one.
         for part in row_blocks(rows.size, ROWS_PER_BLOCK):
-            residuals = None if spread is None else spread[part, -given.n_dims :]
+            residuals = None if spread is None else spread[part, -known_rows.n_dims :]
             vectors[part] = in_range_of(dtype, self.put_on(trend.at(rows[part]), residuals))
         return vectors
 
     def put_on(self, trend: np.ndarray, residuals: np.ndarray | None) -> np.ndarray:
-        """Return the trend plus a share of its residuals, mixed for the same rows.
-
-        Examples
-        --------
-        >>> LatentSemantic(residual_share=0.5).put_on(np.array([[1.0]]), np.array([[4.0]]))
-        array([[3.]])
-        """
+        """Return the trend plus a share of its residuals, mixed for the same rows."""
         if not self.residual_share:
             return trend
         assert residuals is not None
         return trend + self.residual_share * residuals
 
-    def _trend(self, space: Space, given: KnownRows) -> Trend:
+    def _trend(self, space: Space, known_rows: KnownRows) -> Trend:
         def fitted() -> Trend:
             coordinates = space.coordinates(self.preparation)
-            return linear_trend(coordinates, given.embedding, given.is_known)
+            return linear_trend(coordinates, known_rows.embedding, known_rows.is_known)
 
-        return given.once(("trend", self.preparation), fitted)
+        return known_rows.once(("trend", self.preparation), fitted)
 
     def _propagated(
         self,
         space: Space,
-        given: KnownRows,
+        known_rows: KnownRows,
         values: np.ndarray,
         tol: float,
         places: np.ndarray | None = None,
@@ -379,11 +369,11 @@ class LatentSemantic(Predictor):
         weights, n_jobs = space.weights(self.weights_key), space.n_jobs
         if self.solver == "direct":
             options = {"places": places, "tol": tol, "n_jobs": n_jobs}
-            return propagate_known(weights, values, given.is_known, **options)
+            return propagate_known(weights, values, known_rows.is_known, **options)
         solution = propagate_by_iteration(
             weights,
-            given.in_place(values),
-            given.is_known,
+            known_rows.in_place(values),
+            known_rows.is_known,
             tol=self.tol,
             max_iter=self.max_iter,
             self_weight=self.self_weight,
@@ -393,23 +383,17 @@ class LatentSemantic(Predictor):
         is_whole = places is None
         return solution if is_whole else replace(solution, vectors=solution.vectors[places])
 
-    def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
+    def fill(self, space: Space, known_rows: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; no second array is made."""
         weights = space.weights(self.weights_key)
-        refuse_cut_off(weights, given.is_known)
+        refuse_cut_off(weights, known_rows.is_known)
         is_plain = self.residual_share is None and self.solver == "direct"
-        if not is_plain or are_few(given):
-            return super().fill(space, given, tol=tol)
+        if not is_plain or are_few(known_rows):
+            return super().fill(space, known_rows, tol=tol)
         options = {"tol": tol, "n_jobs": space.n_jobs}
-        convergence = fill_unknown(weights, given.embedding, given.is_known, **options)
-        return Composition(PropagatedMix(space, self.weights_key, given), None, convergence)
+        convergence = fill_unknown(weights, known_rows.embedding, known_rows.is_known, **options)
+        return Composition(PropagatedMix(space, self.weights_key, known_rows), None, convergence)
 
 
 PAPER = LatentSemantic()
 """The paper to the letter: the domain as given, no ridge, no trend."""
-
-
-def _smoothing(ridge: float) -> str:
-    if ridge == 0:
-        return "no smoothing"
-    return "light smoothing" if ridge < 0.1 else f"{'some' if ridge < 1 else 'heavy'} smoothing"

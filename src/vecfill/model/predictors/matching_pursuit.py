@@ -39,9 +39,9 @@ class MatchingPursuit(RowPredictor):
         super().__post_init__()
         checks.whole_number(self.n_atoms, "n_atoms", low=1)
 
-    def of_rows(self, known_rows: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
+    def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
         """Return the mixes of known vectors."""
-        atoms, targets = dense(known_rows), dense(wanted_rows)
+        atoms, targets = dense(rows_of_known), dense(wanted_rows)
         # Lengths are taken out of the atoms, as the pursuit needs, and put back into the mixes.
         lengths = np.linalg.norm(atoms, axis=1)
         lengths[lengths == 0] = 1.0

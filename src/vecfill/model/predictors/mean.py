@@ -30,10 +30,10 @@ class Mean(Predictor):
     needs_vectors: ClassVar[bool] = False
 
     def predict(
-        self, space: Space, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the mean of the known vectors for every row that is wanted."""
-        known, n_wanted = given.known, wanted.numbers(given).size
+        known, n_wanted = known_rows.known, wanted.numbers(known_rows).size
         vectors = np.repeat(known.mean(axis=0)[None], n_wanted, axis=0)
         shares = np.broadcast_to(1.0 / len(known), (n_wanted, len(known)))
         return Prediction(vectors, Composition(FixedMix(shares)))
@@ -60,12 +60,14 @@ class Guessed(Predictor):
         return "as the vocabulary says"
 
     def predict(
-        self, space: Space, given: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the mean of the known vectors plus the row, for every row that is wanted."""
-        centre, rows = given.mean, wanted.prepared(space, "as_given", given)
+        centre, rows = known_rows.mean, wanted.prepared(space, "as_given", known_rows)
         steps = rows if wanted.is_new else space.prepared("as_given")
         # A source of guesses may describe no known row at all.
-        shares = np.full((len(rows), given.n_known), 1.0 / max(given.n_known, 1))
-        trend = Trend(lambda numbers: centre + steps[numbers], np.empty((0, given.n_dims)), np.nan)
+        shares = np.full((len(rows), known_rows.n_known), 1.0 / max(known_rows.n_known, 1))
+        trend = Trend(
+            lambda numbers: centre + steps[numbers], np.empty((0, known_rows.n_dims)), np.nan
+        )
         return Prediction(centre + rows, Composition(FixedMix(shares), trend))

@@ -37,13 +37,13 @@ class Nearest(RowPredictor):
         super().__post_init__()
         checks.whole_number(self.n_neighbors, "n_neighbors", low=1)
 
-    def of_rows(self, known_rows: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
+    def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
         """Return the mean of the nearest known vectors."""
         from sklearn.neighbors import KNeighborsRegressor  # noqa: PLC0415 - slow to load
 
         weights = "distance" if self.by_distance else "uniform"
         model = KNeighborsRegressor(min(self.n_neighbors, len(known)), weights=weights)
-        model.fit(known_rows, known)
+        model.fit(rows_of_known, known)
         if wanted_rows.shape[0] == 0:
             # scikit-learn refuses to look for the neighbours of no rows.
             return Prediction(known[:0], Composition(FixedMix(csr_array((0, len(known))))))

@@ -47,10 +47,10 @@ def refuse_cut_off(weights: csr_array, is_known: KnownMask) -> None:
         )
 
 
-def are_few(given: KnownRows) -> bool:
+def are_few(known_rows: KnownRows) -> bool:
     """Tell whether to solve for the shares of the known rows, which are fewer than columns."""
-    n_known, n_unknown = given.n_known, given.unknown.size
-    is_few = 0 < n_known <= given.n_dims and n_known * n_unknown <= MOST_SHARES
+    n_known, n_unknown = known_rows.n_known, known_rows.unknown.size
+    is_few = 0 < n_known <= known_rows.n_dims and n_known * n_unknown <= MOST_SHARES
     return is_few and n_unknown > 0
 
 
@@ -75,7 +75,7 @@ def pays(space: Space, key: WeightsKey, folds: Sequence[Hiding]) -> bool:
     factor takes as long for either; to sweeps, columns that begin at one row are harder.
     """
     n_hidden = sum(places.size for _, places in folds)
-    n_columns = sum(2 * given.n_dims for given, _ in folds)
+    n_columns = sum(2 * known_rows.n_dims for known_rows, _ in folds)
     if n_hidden > min(n_columns, MOST_CONDENSED):
         return False
     return HARDER * n_hidden <= n_columns or _is_thin(space, key, folds)
@@ -86,7 +86,7 @@ def condensed_mixes(
 ) -> list[CondensedMix]:
     """Return how each fold's hidden rows are mixed, from one solve for all of them."""
     weights, is_known = space.weights(key), _known_in_any(folds)
-    hidden = np.sort(np.concatenate([given.wanted(places) for given, places in folds]))
+    hidden = np.sort(np.concatenate([known_rows.wanted(places) for known_rows, places in folds]))
     n_known = int(is_known.sum())
     if n_known <= 2 * hidden.size and n_known * (is_known.size - n_known) <= MOST_SHARES:
         # The shares of all known rows are about as many, and the answer itself needs them too.
@@ -94,16 +94,18 @@ def condensed_mixes(
     else:
         shared = condensed(weights, is_known, hidden, tol=tol, n_jobs=space.n_jobs)
     return [
-        CondensedMix(space, key, given, places, coefficients=shared.shares(given.wanted(places)))
-        for given, places in folds
+        CondensedMix(
+            space, key, known_rows, places, coefficients=shared.shares(known_rows.wanted(places))
+        )
+        for known_rows, places in folds
     ]
 
 
 def _known_in_any(folds: Sequence[Hiding]) -> KnownMask:
     """Return which rows are known before folds hide some of them."""
-    given, places = folds[0]
-    is_known = given.is_known.copy()
-    is_known[given.wanted(places)] = True
+    known_rows, places = folds[0]
+    is_known = known_rows.is_known.copy()
+    is_known[known_rows.wanted(places)] = True
     return is_known
 
 

@@ -39,9 +39,9 @@ class Sparsemax(RowPredictor):
         super().__post_init__()
         checks.number(self.scale, "scale", low=0, open_low=True)
 
-    def of_rows(self, known_rows: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
+    def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
         """Return the mixes of known vectors."""
-        atoms, targets = unit(dense(known_rows)), unit(dense(wanted_rows))
+        atoms, targets = unit(dense(rows_of_known)), unit(dense(wanted_rows))
         return mixed(
             lambda block: sparsemax_rows(self.scale * (targets[block] @ atoms.T)),
             len(targets),
