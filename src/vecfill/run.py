@@ -101,15 +101,15 @@ def impute_aligned(
     """Return what `impute` does, for a table and an embedding that were brought together."""
     alignment.refuse_cut_off()
     how, trust = ask.method, ask.trust
-    asked = _asked(how)
+    requested = _requested(how)
     min_degrees = MIN_DEGREES
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
-    if asked is not None and not isinstance(how.method, str):
-        min_degrees = asked.min_degrees or MIN_DEGREES
+    if requested is not None and not isinstance(how.method, str):
+        min_degrees = requested.min_degrees or MIN_DEGREES
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
-    _refuse_one_method(space, asked, how)
+    _refuse_one_method(space, requested, how)
     give_back()
-    decision = _decided(space, alignment, asked, how, progress)
+    decision = _decided(space, alignment, requested, how, progress)
     _forget_others(space, decision.predictor)
     give_back()
     progress("Imputing", 0, 2)
@@ -136,7 +136,7 @@ def impute_aligned(
         notes=(
             *sanity_notes(sanity),
             *alignment.notes,
-            *degree_notes(asked or PAPER, space),
+            *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
             *undescribed_notes(is_described),
         ),
@@ -163,13 +163,15 @@ def _sanity(
 
 def fuses_sources(ask: Ask) -> bool:
     """Tell whether sources may be added to the table: not to a predictor that was asked for."""
-    asked = _asked(ask.method)
-    return asked is None or asked.is_for_sources or ask.reading.name_mode not in (None, "off")
+    requested = _requested(ask.method)
+    return (
+        requested is None or requested.is_for_sources or ask.reading.name_mode not in (None, "off")
+    )
 
 
-def _refuse_one_method(space: AnySpace, asked: Predictor | None, how: Method) -> None:
+def _refuse_one_method(space: AnySpace, requested: Predictor | None, how: Method) -> None:
     """Refuse a method that knows of one source if there are several."""
-    if space.is_joint and asked is not None and not asked.is_for_sources:
+    if space.is_joint and requested is not None and not requested.is_for_sources:
         names = ", ".join(member.name for member in space.members)
         raise OptionError(
             f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
@@ -178,22 +180,26 @@ def _refuse_one_method(space: AnySpace, asked: Predictor | None, how: Method) ->
 
 
 def _decided(
-    space: AnySpace, alignment: Alignment, asked: Predictor | None, how: Method, progress: Progress
+    space: AnySpace,
+    alignment: Alignment,
+    requested: Predictor | None,
+    how: Method,
+    progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
-    if asked is not None:
-        asked = asked.fitted_to(space)
+    if requested is not None:
+        requested = requested.fitted_to(space)
     elif not _can_choose(alignment, how):
-        asked = PAPER.fitted_to(space)
+        requested = PAPER.fitted_to(space)
     if isinstance(how.method, Decision):
-        assert asked is not None
-        decision = replace(how.method, predictor=asked)
+        assert requested is not None
+        decision = replace(how.method, predictor=requested)
     else:
         decision = decide(
             space,
             alignment.embedding,
             alignment.is_known,
-            asked=asked,
+            asked=requested,
             rarity=alignment.rarity,
             offset=how.offset,
             words=alignment.words_besides,
@@ -215,16 +221,16 @@ def refuse_without_signal(choice: Choice | None, how: Method) -> None:
 
 def _forget_others(space: AnySpace, predictor: Predictor) -> None:
     """Free what was computed for predictors that were not chosen."""
-    for member, used in predictor.by_source(space):
-        if used is not None:
-            member.space.keep_only(used.preparations)
+    for member, predictor_used in predictor.by_source(space):
+        if predictor_used is not None:
+            member.space.keep_only(predictor_used.preparations)
 
 
 def _fitted(decision: Decision, space: AnySpace, alignment: Alignment) -> Model:
     offsets, rarity = None, alignment.rarity
     if decision.rule is not None and rarity is not None:
-        given = KnownRows(alignment.embedding, alignment.is_known)
-        offsets = decision.rule.offsets(rarity.values, given, rarity.spared)
+        known_rows = KnownRows(alignment.embedding, alignment.is_known)
+        offsets = decision.rule.offsets(rarity.values, known_rows, rarity.spared)
     return fit(
         decision.predictor,
         space,
@@ -326,7 +332,7 @@ def evaluate_aligned(
 
 def check_evaluated(ask: Ask) -> None:
     """Refuse to compare methods where none is chosen: the comparison is about what auto takes."""
-    if ask.output.evaluate and _asked(ask.method) is not None:
+    if ask.output.evaluate and _requested(ask.method) is not None:
         raise OptionError(
             "evaluate=True compares the method that auto chooses with others, and here one "
             "setting is asked for. Leave out the method or setting, or leave out evaluate."
@@ -341,7 +347,7 @@ def evaluate_result(
     return evaluate_aligned(result.alignment, **options, n_jobs=n_jobs, progress=progress)
 
 
-def _asked(how: Method) -> Predictor | None:
+def _requested(how: Method) -> Predictor | None:
     """Return the predictor that was asked for, or ``None`` if one is to be chosen."""
     if how.setting():
         return LatentSemantic(**how.setting())
@@ -372,12 +378,12 @@ def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) 
     """Tell which imputed entities have the confidence and the bound that were asked for."""
     n_unknown = int((~alignment.is_known).sum())
     limits = {"min_confidence": trust.min_confidence, "min_bound": trust.min_bound}
-    asked = [name for name, limit in limits.items() if limit is not None]
-    if not asked or n_unknown == 0:
+    limited_by = [name for name, limit in limits.items() if limit is not None]
+    if not limited_by or n_unknown == 0:
         return np.ones(n_unknown, np.bool_)
     if confidence is None:
         raise InputError(
-            f"{asked[0]} needs a confidence, and too few entities are known to learn one "
+            f"{limited_by[0]} needs a confidence, and too few entities are known to learn one "
             f"({alignment.n_known}; {2 * FEWEST_KNOWN} are needed)."
         )
     is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)

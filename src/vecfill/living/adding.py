@@ -40,36 +40,36 @@ def read_new(
     tables: Mapping[str, Facts],
     is_new: Mapping[str, bool],
     *,
-    used: Sequence[bool],
+    is_used: Sequence[bool],
     encoder: Any = None,
 ) -> NewEntities:
     """Return the rows of those entities that are new, source by source.
 
-    `tables` are the facts of each source by name. Only sources that are `used` are read.
+    `tables` are the facts of each source by name. Only sources that are used are read.
     """
     names = tuple(name for name, is_it in is_new.items() if is_it)
     place = {name: number for number, name in enumerate(names)}
     unusual: list[list[str]] = [[] for _ in names]
     rows: dict[int, Any] = {}
     places: dict[int, np.ndarray] = {}
-    for number, (source, is_used) in enumerate(zip(sources, used, strict=True)):
-        if not is_used or not names:
+    for number, (source, reads) in enumerate(zip(sources, is_used, strict=True)):
+        if not reads or not names:
             continue
         facts = (
             Facts(names, {}) if isinstance(source.reader, NamesReader) else tables.get(source.name)
         )
         if facts is None:
             continue
-        found = _read(source, facts, encoder)
-        kept = [row for row, name in enumerate(found.entities) if name in place]
-        if not kept:
+        later_rows = _read(source, facts, encoder)
+        new_rows = [row for row, name in enumerate(later_rows.entities) if name in place]
+        if not new_rows:
             continue
-        its = found.rows[kept]
-        source.refuse_absurd(its, [found.entities[row] for row in kept])
-        rows[number] = csr_array(its) if issparse(its) else its
-        places[number] = np.array([place[found.entities[row]] for row in kept], np.int64)
-        for at, row, far in zip(places[number], kept, source.out_of_range(its), strict=True):
-            unusual[at] += [*found.unusual[row], *([far] if far else [])]
+        of_new = later_rows.rows[new_rows]
+        source.refuse_absurd(of_new, [later_rows.entities[row] for row in new_rows])
+        rows[number] = csr_array(of_new) if issparse(of_new) else of_new
+        places[number] = np.array([place[later_rows.entities[row]] for row in new_rows], np.int64)
+        for at, row, far in zip(places[number], new_rows, source.out_of_range(of_new), strict=True):
+            unusual[at] += [*later_rows.unusual[row], *([far] if far else [])]
     reasons = tuple(tuple(of_entity) for of_entity in unusual)
     return NewEntities(names, SourceRows(len(names), rows, places), reasons)
 
@@ -107,34 +107,35 @@ def facts_by_source(
     A mapping from names of sources gives each its own table. A single table serves every source
     that finds its columns there.
     """
-    known = [each.name for each in sources]
+    known = [source.name for source in sources]
     is_mapping = isinstance(table, Mapping) and bool(table)
     if is_mapping and len(sources) > 1 and all(name in known for name in table):
         return {
-            name: facts_of(each, key=key, names=names, **options) for name, each in table.items()
+            name: facts_of(source, key=key, names=names, **options)
+            for name, source in table.items()
         }
     strange = [name for name in table if name not in known] if is_mapping else []
     if is_mapping and len(sources) > 1 and len(strange) < len(table):
         raise InputError(
             f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
         )
-    described = [each for each in sources if not isinstance(each.reader, NamesReader)]
+    described = [source for source in sources if not isinstance(source.reader, NamesReader)]
     facts = facts_of(table, key=key, names=names, names_suffice=not described, **options)
     if not described:
-        return {each.name: facts for each in sources}
-    usable = [each for each in described if _has_columns(each, facts)]
+        return {source.name: facts for source in sources}
+    usable = [source for source in described if _has_columns(source, facts)]
     if not usable:
         usable = described[:1]  # its reader says what is missing
-    return {each.name: facts for each in usable}
+    return {source.name: facts for source in usable}
 
 
 def _has_columns(source: KeptSource, facts: Facts) -> bool:
     """Tell whether a table has what one of several sources needs."""
     reader = source.reader
-    wanted = getattr(reader, "columns", None)
-    if wanted is None or facts.matrix is not None:
+    columns = getattr(reader, "columns", None)
+    if columns is None or facts.matrix is not None:
         return facts.matrix is not None
-    names = [each if isinstance(each, str) else each.name for each in wanted]
+    names = [column if isinstance(column, str) else column.name for column in columns]
     return any(name in facts.columns for name in names)
 
 

@@ -94,9 +94,9 @@ class Kept:
     @classmethod
     def of_parts(cls, parts: Mapping[str, Any]) -> Kept:
         """Return parts that are read when they are asked for."""
-        kept = object.__new__(cls)
-        vars(kept)["_parts"] = parts
-        return kept
+        model = object.__new__(cls)
+        vars(model)["_parts"] = parts
+        return model
 
     def __getattr__(self, name: str) -> Any:
         # Only what was not read before comes here.
@@ -108,9 +108,9 @@ class Kept:
     def changed(self, **parts: Any) -> Kept:
         """Return the same with other parts; what was not read yet stays in its file."""
         assert set(parts) <= set(NAMES)
-        other = object.__new__(Kept)
-        vars(other).update(vars(self) | parts)
-        return other
+        model = object.__new__(Kept)
+        vars(model).update(vars(self) | parts)
+        return model
 
     def by_name(self) -> dict[str, Any]:
         """Return all parts, read."""
@@ -205,8 +205,10 @@ def _hidden_of_version_1(**values: Any) -> Hidden:
 
 
 def _teachers_of_version_1(**values: Any) -> Teachers:
-    told, kinds = values["told"], (values["kinds"],)
-    return Teachers(None, Teacher(told, kinds, values["proof"], values["other"]), values["level"])
+    features, kinds = values["told"], (values["kinds"],)
+    return Teachers(
+        None, Teacher(features, kinds, values["proof"], values["other"]), values["level"]
+    )
 
 
 CLASSES_OF_VERSION_1: Mapping[str, Callable[..., Any]] = {
@@ -273,9 +275,9 @@ class FileParts(Mapping[str, Any]):
         packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
         if not isinstance(packed, dict) or not isinstance(about, dict):
             raise FormatError(f"{path} has no model in it. Save the model again.")
-        for name, each in packed.items():
+        for name, part_packed in packed.items():
             kind = "SpaceSize" if name.endswith(" size") else _KINDS.get(name)
-            if kind is not None and kind not in _described(each):
+            if kind is not None and kind not in _described(part_packed):
                 raise FormatError(
                     f"{path}: the part {name!r} is not of the kind {kind}. The file was changed: "
                     "save the model again."

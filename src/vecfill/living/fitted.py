@@ -53,7 +53,7 @@ def living_model(
     predictor = model.predictor.settled(model.space, model.as_predicted())
     # Only the way of reading each source that was chosen goes on.
     predictor, space = predictor.with_chosen_variants(model.space)
-    kept = Kept(
+    parts = Kept(
         names=KeptNames.of(alignment.domain.entities),
         columns=tuple(alignment.domain.columns),
         predictor=predictor,
@@ -76,19 +76,19 @@ def living_model(
         signals=tuple(SIGNALS),
         for_adding=None,
     )
-    return LivingModel(kept, about=about, space=space)
+    return LivingModel(parts, about=about, space=space)
 
 
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:
     """Return how every source was read, and the range of the known entities in it."""
     domain, is_known = alignment.domain, alignment.is_known
     row_of = {name: row for row, name in enumerate(domain.entities)}
-    kept = []
+    sources = []
     for number, source in enumerate(getattr(domain, "sources", (Source("table", (domain,)),))):
         variant = source.variants[model.predictor.variant_of(number)]
         rows = np.array([row_of[name] for name in variant.entities], np.int64)
-        kept.append(_kept(source.name, variant, is_known[rows]))
-    return tuple(kept)
+        sources.append(_kept(source.name, variant, is_known[rows]))
+    return tuple(sources)
 
 
 def _kept(name: str, domain: Domain, is_known: np.ndarray) -> KeptSource:

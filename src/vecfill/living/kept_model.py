@@ -87,8 +87,8 @@ class KeptModel:
     @property
     def key(self) -> str | None:
         """Column that named the entities at the fit, if there was one."""
-        keys = [getattr(each.reader, "key", None) for each in self._kept.sources]
-        return next((each for each in keys if each is not None), None)
+        keys = [getattr(key.reader, "key", None) for key in self._kept.sources]
+        return next((key for key in keys if key is not None), None)
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
@@ -129,9 +129,9 @@ class KeptModel:
         return np.flatnonzero(self.is_known)
 
     @property
-    def _used(self) -> list[bool]:
+    def _is_used(self) -> list[bool]:
         """Which sources the predictor uses."""
-        return [each is not None for _, each in self.predictor.by_source(self.space)]
+        return [predictor is not None for _, predictor in self.predictor.by_source(self.space)]
 
     @property
     def _rule(self) -> OffsetRule | None:
@@ -162,14 +162,14 @@ class KeptModel:
     def _offsets(self) -> Offsets | None:
         if self._rule is None:
             return None
-        given = KnownRows(self._embedding, self.is_known)
-        return self._rule.offsets(self._rarity, given, self._is_spared)
+        known_rows = KnownRows(self._embedding, self.is_known)
+        return self._rule.offsets(self._rarity, known_rows, self._is_spared)
 
     @cached_property
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without offset, not stretched."""
-        given = KnownRows(self._embedding, self.is_known, is_imputed=True)
-        return as_predicted(given, self._offsets, self._stretch)
+        known_rows = KnownRows(self._embedding, self.is_known, is_imputed=True)
+        return as_predicted(known_rows, self._offsets, self._stretch)
 
     @cached_property
     def _given(self) -> KnownRows:
@@ -203,8 +203,10 @@ class KeptModel:
     @cached_property
     def _model(self) -> Model:
         composition = self.predictor.composition(self.space, self._rest)
-        given = KnownRows(self._embedding, self.is_known)
-        return Model(self.space, self.predictor, given, composition, self._offsets, self._stretch)
+        known_rows = KnownRows(self._embedding, self.is_known)
+        return Model(
+            self.space, self.predictor, known_rows, composition, self._offsets, self._stretch
+        )
 
     @cached_property
     def _confidence(self) -> Confidence | None:
@@ -212,10 +214,12 @@ class KeptModel:
         teachers = self._kept.teachers
         if teachers is None or self._kept.confidence is not None:
             return self._kept.confidence
-        rest = self._rest
-        prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
-        seen = signals(rest, prediction, names=self._kept.signals)
-        return teachers.of_names(seen, self.names.at(self._unknown))
+        known_rows = self._rest
+        prediction = replace(
+            self._model.prediction, vectors=known_rows.embedding[known_rows.unknown]
+        )
+        columns = signals(known_rows, prediction, names=self._kept.signals)
+        return teachers.of_names(columns, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None
@@ -227,17 +231,17 @@ class KeptModel:
         return row
 
     def _checked(self, name: str, vector: Any) -> np.ndarray:
-        found = checks.embedding_rows(np.asarray(vector)[None])[0]
+        checked = checks.embedding_rows(np.asarray(vector)[None])[0]
         n_dims = self._embedding.shape[1]
-        if found.shape != (n_dims,) or not np.isfinite(found).all():
+        if checked.shape != (n_dims,) or not np.isfinite(checked).all():
             raise InputError(
                 f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
-                f"shape {found.shape}."
+                f"shape {checked.shape}."
             )
-        return found
+        return checked
 
     def _offsets_of_new(
-        self, names: Sequence[str], counts: Mapping[str, float], mixed: np.ndarray
+        self, names: Sequence[str], counts: Mapping[str, float], rarity_of_mix: np.ndarray
     ) -> tuple[np.ndarray, tuple[str, ...]]:
         """Return what is put back into the vectors of new entities for their rarity.
 
@@ -250,20 +254,20 @@ class KeptModel:
                     "account. Leave it out."
                 )
             return np.zeros((len(names), 1)), ()
-        own = np.array([counts.get(name, np.nan) for name in names], np.float64)
+        of_counts = np.array([counts.get(name, np.nan) for name in names], np.float64)
         is_used = self._rule.uses_own
         if counts and not is_used:
             raise InputError(
                 "counts= has no effect: the model was fitted without counts. Leave it out."
             )
-        given = KnownRows(self._embedding, self.is_known)
-        mixed = np.where(self._are_spared(names), mixed, np.nan)
-        found = self._rule.offsets_of_new(self._rarity, given, own, mixed)
-        n_without = int(np.isnan(own).sum())
+        known_rows = KnownRows(self._embedding, self.is_known)
+        rarity_of_mix = np.where(self._are_spared(names), rarity_of_mix, np.nan)
+        offsets = self._rule.offsets_of_new(self._rarity, known_rows, of_counts, rarity_of_mix)
+        n_without = int(np.isnan(of_counts).sum())
         if is_used and n_without:
-            who = count(n_without, "new entity has", "new entities have")
-            return found, (f"{who} no count; taken as the rarest.",)
-        return found, ()
+            lacking = count(n_without, "new entity has", "new entities have")
+            return offsets, (f"{lacking} no count; taken as the rarest.",)
+        return offsets, ()
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
         """Tell which new entities are unknown for another reason than rarity."""
@@ -295,8 +299,8 @@ class KeptModel:
             rarest = float(rarity[is_known & ~is_new].max())
             rarity = np.where(is_new, rarest, rarity)
             has_rarity = has_rarity | is_new
-            told = np.where(has_rarity & ~spared, rarity, np.nan)
-            offsets = self._rule.offsets(told, KnownRows(embedding, is_known), spared)
+            of_rare = np.where(has_rarity & ~spared, rarity, np.nan)
+            offsets = self._rule.offsets(of_rare, KnownRows(embedding, is_known), spared)
         model = fit(
             self.predictor,
             self.space,

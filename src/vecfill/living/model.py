@@ -77,9 +77,9 @@ class LivingModel(KeptModel):
     @fitting
     def confidence(self) -> Confidence | None:
         """How far to trust each imputed entity, aligned with `embedding`."""
-        found = self._confidence
+        confidence = self._confidence
         is_kept = ~self._is_left_out[self._unknown]
-        return None if found is None else found.rows(is_kept)
+        return None if confidence is None else confidence.rows(is_kept)
 
     @fitting
     def explain(self, word: str, n: int = 10) -> Explanation:
@@ -158,15 +158,15 @@ class LivingModel(KeptModel):
             sources,
             tables,
             {name: row is None for name, row in rows.items()},
-            used=self._used,
+            is_used=self._is_used,
             encoder=encoder,
         )
-        there = [(name, row) for name, row in rows.items() if row is not None]
+        fitted = [(name, row) for name, row in rows.items() if row is not None]
         added = self._added(
             new,
             counts or {},
-            already_known=tuple(name for name, row in there if self.is_known[row]),
-            already_imputed=tuple(name for name, row in there if not self.is_known[row]),
+            already_known=tuple(name for name, row in fitted if self.is_known[row]),
+            already_imputed=tuple(name for name, row in fitted if not self.is_known[row]),
         )
         if keep and len(added.embedding):
             self._keep(new, added)
@@ -226,9 +226,9 @@ class LivingModel(KeptModel):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = Kept(**state["kept"])
-        space = stored_space(state["spaces"], len(kept.is_known), n_jobs=state["n_jobs"])
-        self.__init__(kept, about=state["about"], space=space)
+        parts = Kept(**state["kept"])
+        space = stored_space(state["spaces"], len(parts.is_known), n_jobs=state["n_jobs"])
+        self.__init__(parts, about=state["about"], space=space)
 
     def _complete(self) -> Kept:
         """Return what is kept, with what would have to be computed after loading."""
@@ -245,37 +245,39 @@ class LivingModel(KeptModel):
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
         wanted = self._wanted(new)
-        prediction, mixed = self._predicted(wanted)
+        prediction, carried = self._predicted(wanted)
         unusual, is_described = self._judged(new, wanted)
-        offsets, assumed_notes = self._offsets_of_new(new.names, counts, mixed[:, -1])
+        offsets, assumed_notes = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
         confidence = None
         if (teachers := self._kept.teachers) is not None:
-            seen = signals(
+            columns = signals(
                 self._given,
                 prediction,
                 wanted,
                 names=self._kept.signals,
-                mixed=mixed[:, : self._n_carried],
+                mixed=carried[:, : self._n_carried],
                 centre=self._centre,
             )
-            confidence = teachers.of_names(seen, new.names)
+            confidence = teachers.of_names(columns, new.names)
         if confidence is not None:
-            confidence = confidence.cautious(np.array([bool(each) for each in unusual]))
+            confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
             confidence = confidence.rows(is_described)
         if self._kept.calibrates_norms:
             imputed, known = self._embedding[self._unknown], self._embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
-        kept = np.flatnonzero(is_described)
-        names = [new.names[row] for row in kept]
+        described_rows = np.flatnonzero(is_described)
+        names = [new.names[row] for row in described_rows]
 
         def told(row: int, n: int) -> Explanation:
-            return self._explained(prediction, offsets, int(kept[row]), new.names[kept[row]], n)
+            return self._explained(
+                prediction, offsets, int(described_rows[row]), new.names[described_rows[row]], n
+            )
 
         return Added(
-            Embedding(names, in_range_of(dtype, vectors[kept])),
+            Embedding(names, in_range_of(dtype, vectors[described_rows])),
             confidence,
-            {new.names[row]: unusual[row] for row in kept if unusual[row]},
+            {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
             notes=(*assumed_notes, *_notes(unusual)),
@@ -330,8 +332,8 @@ class LivingModel(KeptModel):
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
-        prediction, mixed = self._predicted(self._wanted(new))
-        offsets, _ = self._offsets_of_new(new.names, {}, mixed[:, -1])
+        prediction, carried = self._predicted(self._wanted(new))
+        offsets, _ = self._offsets_of_new(new.names, {}, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
         space = extended(self.space, new.rows, self.predictor)
         nothing = np.zeros(n_new, np.bool_)
@@ -355,10 +357,10 @@ def _nothing(row: int, n: int) -> Explanation:
 
 
 def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    n_unusual = sum(1 for each in unusual if each)
+    n_unusual = sum(1 for reasons in unusual if reasons)
     if not n_unusual:
         return ()
-    first = next(each[0] for each in unusual if each)
+    first = next(reasons[0] for reasons in unusual if reasons)
     return (
         f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
         f"{first}); bounds are cautious there.",
@@ -397,6 +399,6 @@ def load(
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)
-        kept = Kept.of_parts(parts)
-        space = stored_space(parts, len(kept.is_known), n_jobs=n_jobs)
-        return LivingModel(kept, about=parts.about, space=space, path=parts.path)
+        model = Kept.of_parts(parts)
+        space = stored_space(parts, len(model.is_known), n_jobs=n_jobs)
+        return LivingModel(model, about=parts.about, space=space, path=parts.path)

@@ -251,10 +251,10 @@ class Attention:
         if self.share == 0.0:
             return estimates
         mean = values.mean(axis=0, dtype=np.float64)
-        drawn, steps = mean + (1.0 - self.share) * (estimates - mean), values - mean
-        for block in row_blocks(len(drawn), max(1, BLOCK // len(self.known))):
-            drawn[block] += self.coefficients(block) @ steps
-        return drawn
+        vectors, steps = mean + (1.0 - self.share) * (estimates - mean), values - mean
+        for block in row_blocks(len(vectors), max(1, BLOCK // len(self.known))):
+            vectors[block] += self.coefficients(block) @ steps
+        return vectors
 
 
 class StackMix(Mix):

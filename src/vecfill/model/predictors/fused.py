@@ -95,11 +95,11 @@ class Fused(Predictor):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the predictor as plain values, for JSON."""
-        used = self._used_sources
+        members = self._used_sources
         return {
             "predictor": self.name,
             "sources": {
-                name: used[name].to_dict() if name in used else None for name in self.sources
+                name: members[name].to_dict() if name in members else None for name in self.sources
             },
             "weights": [
                 {
@@ -164,8 +164,8 @@ class Fused(Predictor):
     def settled(self, space: Any, known_rows: KnownRows) -> Fused:
         """Return the predictor with everything chosen that its members would choose."""
         chosen = tuple(
-            None if used is None else used.settled(member.space, member.given(known_rows))
-            for member, used in self.by_source(space)
+            None if predictor is None else predictor.settled(member.space, member.given(known_rows))
+            for member, predictor in self.by_source(space)
         )
         return replace(self, members=chosen)
 
