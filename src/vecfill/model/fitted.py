@@ -108,6 +108,7 @@ class Model:
         (key,) = self.predictor.weights_keys
         mixes, nearest = self.space.mixes_of_new(new_rows, key)
         vectors = (mixes @ self.embedding).astype(self.embedding.dtype)
+        # A row that equals a fitted one is that entity: it gets the vector, and no mix of it.
         vectors[nearest.is_equal] = self.embedding[nearest.equal_to]
         return vectors
 
@@ -132,6 +133,7 @@ def shares_of_way(
         way = row_lengths(reached - start)
     if offset is None and trend is None:
         return np.zeros(len(vectors)), np.zeros(len(vectors))
+    # Lengths of the legs, not of the way: legs that cancel out count for what they are.
     total = first + way + row_lengths(vectors - reached)
     whole = np.where(total > 0, total, 1.0)
     return first / whole, np.where(total > 0, way / whole, float(trend is not None))
@@ -162,6 +164,7 @@ def fit(
     all_rows = KnownRows(embedding if is_shared else embedding.copy(), is_known)
     if offsets is not None:
         all_rows.embedding[is_known] -= offsets.known
+    # In place: a second array of all vectors would be the largest thing in memory.
     composition = predictor.fill(space, all_rows, tol=tol)
     offsets = None if offsets is None else offsets.completed(composition.mix)
     factors = stretch.factors(offsets, all_rows.unknown.size)
@@ -171,6 +174,7 @@ def fit(
         all_rows.embedding[all_rows.unknown] = in_range_of(
             embedding.dtype, centre + factors[:, None] * steps
         )
+    # Known rows are copied back and not computed back: they keep their bits.
     if offsets is not None:
         all_rows.embedding[is_known] = embedding[is_known]
         all_rows.embedding[all_rows.unknown] += offsets.unknown

@@ -68,6 +68,7 @@ class Kernel:
         products = rows_down @ rows_across.T
         products = products.toarray() if issparse(products) else products
         of_one, of_other = _squares(rows_down), _squares(rows_across)
+        # Squared lengths serve both kinds: shared over all features, or squared distances.
         if self.kernel == "tanimoto":
             return _tanimoto(products, of_one, of_other)
         if self.kernel == "linear":
@@ -135,8 +136,10 @@ class Kernel:
 
     def _scaled(self, rows: Any) -> Any:
         rows = rows.astype(np.float64)
+        # Features that are 0 or 1 have a unit already, and no centre.
         if self.kernel == "tanimoto":
             return rows
+        # Sparse rows are not centred: that would fill them.
         if issparse(rows):
             return rows * (1.0 / self.unit())
         # Centred, because differences of large numbers would lose their digits.
@@ -220,18 +223,21 @@ def _squares(rows: Any) -> np.ndarray:
 def _median_distance(space: Space, preparation: str) -> float:
     """Return the median distance of distinct rows in an even sample of the space."""
     n_sampled = min(space.n_rows, N_SAMPLED)
+    # Evenly, not at random: rows are often in order of frequency, and all of it should count.
     sample = np.linspace(0, space.n_rows - 1, n_sampled).astype(np.int64)
     if not space.has_vectors:
         distances = space.rows[np.ix_(sample, sample)].astype(np.float64)
         return float(np.median(distances[distances > 0])) if distances.any() else 1.0
     rows = space.prepared(preparation)[sample]
     rows = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+    # By the largest entry first: squares of extreme features are no numbers.
     size = float(np.abs(rows).max(initial=0.0)) or 1.0
     rows = rows / size
     rows = rows - rows.mean(axis=0)
     squares = _squares(rows)
     squares = squares[:, None] + squares - 2.0 * (rows @ rows.T)
     apart = np.concatenate([line[place + 1 :] for place, line in enumerate(squares)])
+    # Duplicates are no measure of how far rows lie apart.
     apart = apart[apart > 1e-20]
     # Rows that are all equal have no unit, and any will do.
     return size * float(np.sqrt(np.median(apart))) if apart.size else size

@@ -50,6 +50,7 @@ class Curve:
 
     def at(self, rarity: Any) -> np.ndarray:
         """Return the mean vector at each rarity, (n, n_dims)."""
+        # Constant beyond the ends: a parabola that goes on runs off to where no word is.
         rarities = np.clip(np.atleast_1d(rarity), self.rarity[0], self.rarity[-1])
         if len(self.rarity) == 1:
             return np.repeat(self.means, rarities.size, axis=0)
@@ -74,11 +75,13 @@ def curve_of_known(rarity: np.ndarray, vectors: np.ndarray, *, degree: int) -> C
     >>> line.at([0.0, 4.0, 6.0]).ravel().round(0)
     array([ 0.,  8., 12.])
     """
+    # In units of their spread, so that the shrinkage means the same for counts and for ranks.
     centre, scale = float(rarity.mean()), float(rarity.std()) or 1.0
     powers = np.arange(1, degree + 1)
     columns = ((rarity - centre) / scale)[:, None] ** powers
     middle = columns.mean(axis=0)
     gram = (columns - middle).T @ (columns - middle)
+    # Few rows, or rarities that are all alike, would give slopes of pure noise.
     gram[np.diag_indices_from(gram)] += SHRINK
     mean = vectors.mean(axis=0, dtype=np.float64)
     slopes = np.linalg.solve(gram, (columns - middle).T @ (vectors - mean))
@@ -174,6 +177,7 @@ class OffsetRule:
 
     def _assumed(self, of_known: np.ndarray, of_rows: np.ndarray) -> np.ndarray:
         """Return the rarities that rare rows are taken to have; `own` ones count with counts."""
+        # Nothing tells how rare each is, so all are taken to be beyond the rarest known one.
         rarest = np.full(of_rows.size, of_known.max() + self.beyond)
         return np.where(np.isnan(of_rows), rarest, of_rows) if self.uses_own else rarest
 

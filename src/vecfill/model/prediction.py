@@ -155,6 +155,7 @@ class PropagatedMix(Mix):
 
     def straight(self) -> np.ndarray:
         """Return the sum of each unknown row's weights on known rows."""
+        # What is not on known rows comes through other unknown ones, and is less certain.
         on_known = self.weights @ self.known_rows.is_known.astype(np.float64)
         return on_known[self._numbers]
 
@@ -218,6 +219,7 @@ class FixedMix(Mix):
         """Return the largest coefficient of each unknown row."""
         if not self.coefficients.shape[1]:
             return np.zeros(self.coefficients.shape[0])
+        # Regressions have negative coefficients, and a large one is a large share as well.
         largest: Any = abs(self.coefficients).max(axis=1)
         return np.asarray(largest.todense() if issparse(largest) else largest).ravel()
 
@@ -271,6 +273,7 @@ class FittedMix(Mix):
         among_known = np.cumsum(is_known) - 1
         among_unknown = np.arange(is_known.size) - among_known - 1
         shares = np.zeros((mixes.shape[0], self.known_rows.n_known))
+        # Only imputed rows that are mixed at all: each needs a solve for its shares.
         through = np.unique(mixes.indices[~is_known[mixes.indices]])
         if through.size:
             shares += mixes[:, through] @ self._propagated.shares(among_unknown[through])
@@ -292,12 +295,14 @@ class FittedMix(Mix):
         """Return how badly the neighbours explain each row, relative to how far they are."""
         if not self.space.has_vectors:
             return np.zeros(self.mixes.shape[0])
+        # Distances to a mix are not given, so a domain of distances has no misfit.
         rows, near = self.rows, self.space.prepared(self.key.preparation)[self.used]
         near, rows = (side.toarray() if issparse(side) else side for side in (near, rows))
         near, rows = near.astype(np.float64), rows.astype(np.float64)
         mixes = self.among_used
         missed = np.linalg.norm(rows - mixes @ near, axis=1)
         owner = np.repeat(np.arange(mixes.shape[0]), np.diff(mixes.indptr))
+        # Row by row, not by the law of cosines: new rows are few, and digits are kept so.
         squares = ((near[mixes.indices] - rows[owner]) ** 2).sum(axis=1)
         spread = np.sqrt(np.bincount(owner, mixes.data * squares, mixes.shape[0]))
         return np.divide(missed, spread, out=np.zeros_like(missed), where=spread > 0)

@@ -65,10 +65,12 @@ def unit_rows(domain: Matrix) -> Matrix:
     """
     if isinstance(domain, csr_array):
         largest = abs(domain).max(axis=1).toarray().ravel().astype(np.float64)
+        # By the largest entry first: squares of extreme numbers overflow or vanish.
         scaled = diags_array(inverse(largest)) @ domain
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
         return csr_array(diags_array(inverse(length)) @ scaled).astype(domain.dtype)
     units = np.empty_like(domain)
+    # In 64 bits and in parts: a float32 matrix is never held twice over.
     for part in row_blocks(len(domain), ROWS_PER_BLOCK):
         exact = domain[part].astype(np.float64)
         exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
@@ -196,6 +198,7 @@ class FittedPreparation:
         if name == "unit_rows_without_first_component":
             return cls(name, _first_component(rows))
         if name in ("rank_normal", "rank_normal_unit_rows"):
+            # All columns in one array each: a file with an array a column is slow to open.
             ladders = [_thinned(ladder) for ladder in RankNormal.fitted(rows).ladders]
             ends = np.cumsum([ladder.values.size for ladder in ladders])
             values = np.concatenate([ladder.values for ladder in ladders])
@@ -259,6 +262,7 @@ def _scales(rows: Matrix) -> dict[str, np.ndarray]:
         mean = np.asarray(scaled.mean(axis=0)).ravel()
         square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
         spread = np.sqrt(np.maximum(square - mean**2, 0))
+        # A mean of squares less a squared mean has half the digits: below this it is rounding.
         spread[spread <= 1e-7] = 0
         return {"by_largest": by_largest, "by_spread": inverse(spread)}
     exact = rows.astype(np.float64)

@@ -66,6 +66,7 @@ class Ladder:
 def _scores(counts: np.ndarray) -> np.ndarray:
     """Return normal scores of values, ascending, of which there are so many each."""
     below = np.cumsum(counts) - counts
+    # Half of a value's own rows count as below it, so ranks are symmetric and never 0 or 1.
     return ndtri((below + counts / 2) / max(1, counts.sum()))
 
 
@@ -111,6 +112,7 @@ class RankNormal:
         """Return what there is to know about the columns of a matrix."""
         n_rows, n_features = domain.shape
         if isinstance(domain, csr_array):
+            # Column by column, zeros by their number: they are never written out.
             columns = csc_array(domain)
             parts = np.split(columns.data, columns.indptr[1:-1])
             return cls(tuple(Ladder.of(each, n_rows - each.size) for each in parts))

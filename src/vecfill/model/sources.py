@@ -80,6 +80,7 @@ class SourcesSpace:
     @classmethod
     def of_sources(cls, domain: JointDomain, *, n_jobs: int | None = None) -> SourcesSpace:
         """Return the space of several sources that were read."""
+        # By name: sources list their entities in orders of their own.
         row_of = {name: row for row, name in enumerate(domain.entities)}
 
         def member(name: str, variant: Domain) -> Member:
@@ -155,6 +156,7 @@ def extended(space: AnySpace, rows: SourceRows, predictor: Any) -> AnySpace:
     members, n_all = [], space.n_rows + rows.n_new
     for number, (member, of_member) in enumerate(predictor.by_source(space)):
         wider, numbers = member.space, member.rows
+        # Sources that were dropped stay as they are: nothing is ever asked of them.
         if of_member is not None and number in rows.places:
             wider = longer(wider, rows.rows[number], of_member)
             numbers = np.concatenate([numbers, space.n_rows + rows.places[number]])
@@ -172,6 +174,7 @@ def longer(space: Space, new_rows: Rows, predictor: Needs) -> Space:
             "keep=True needs a source of features: of entities that are described by distances, "
             "the distances to later ones are not known."
         )
+    # Unit, centre and preparations stay those of the fit, or all old kernels would change.
     parts, n_all = parts_of(space, predictor), space.n_rows + new_rows.shape[0]
     for preparation in predictor.preparations:
         prepared = space.prepared_new(preparation, new_rows)
@@ -226,6 +229,7 @@ def stored_parts(space: AnySpace, predictor: Any) -> dict[str, Any]:
     for number, (member, of_source) in enumerate(sources):
         of_member = parts_of(member.space, of_source)
         parts |= {f"space {number} {name}": part for name, part in of_member.items()}
+        # A table describes every row, and its own numbers would only make files larger.
         if space.is_joint:
             parts[f"space {number} members"] = member.rows
     return parts
@@ -238,6 +242,7 @@ def stored_space(parts: Mapping[str, Any], n_all: int, *, n_jobs: int | None = N
         Space.stored(lambda name, at=number: parts[f"space {at} {name}"], n_jobs=n_jobs)
         for number in range(layout["n_spaces"])
     ]
+    # One source that is weighed is not the same as one table: its weight need not be one.
     if not layout["is_joint"]:
         return spaces[0]
     members = [

@@ -220,6 +220,7 @@ class Space:
 
     def release(self, preparations_used: Collection[str]) -> None:
         """Forget other prepared rows, if the space is large; they can be made again."""
+        # What is small is worth more than the memory: it may be asked for again.
         if not self.is_large:
             return
         for preparation in set(self.preparations) - {"as_given", *preparations_used}:
@@ -243,6 +244,7 @@ class Space:
     def graph(self, preparation: str, min_degree: int) -> SpanningGraph:
         """Return who may explain whom, and the share of the true nearest rows in it."""
         degree = self.degree(min_degree)
+        # Built together if it is one of those that are wanted anyway: the search is most of it.
         planned = tuple(
             dict.fromkeys(self.degree(planned_degree) for planned_degree in self.min_degrees)
         )
@@ -303,6 +305,7 @@ class Space:
         The rows are prepared already.
         """
         fitted = self.prepared(key.preparation)
+        # No spanning tree here: a new row is explained by fitted ones, and nothing through it.
         n_neighbors = min(key.min_degree, self.n_rows)
         options = {"ridge": key.ridge, "weight_floor": weight_floor, "n_jobs": self.n_jobs}
         if self.has_vectors:

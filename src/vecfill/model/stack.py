@@ -119,6 +119,7 @@ class Stack(Predictor):
         def predicted(member: Predictor) -> Prediction:
             return member.predict(space, known_rows.for_members, wanted, tol=tol)
 
+        # Members know nothing of each other, and each leaves threads idle for part of its time.
         predictions = parallel_map(predicted, self.members, n_jobs=space.n_threads)
         return self._put_together(predictions, known_rows)
 
@@ -137,10 +138,10 @@ class Stack(Predictor):
             for number, member in enumerate(self.members)
         }
 
-    def restore(self, space: Space, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows what the members kept."""
         for number, member in enumerate(self.members):
-            member.restore(space, known_rows.for_members, kept[str(number)])
+            member.restore(space, known_rows.for_members, stored[str(number)])
 
     @property
     def preparations(self) -> tuple[str, ...]:
@@ -184,6 +185,7 @@ class Stack(Predictor):
         """Return the weighted sum of what the members found, after attention."""
         known = known_rows.known.astype(np.float64)
         centre = known.mean(axis=0)
+        # Steps from one centre are added, so a member that says nothing adds nothing.
         _refuse_trends(predictions)
         estimates = np.repeat(centre[None], len(predictions[0].vectors), axis=0)
         for weight, prediction in zip(self.weights, predictions, strict=True):
@@ -231,6 +233,7 @@ class Attention:
         """Return what each known row (across) adds to some estimates (down) by attention."""
         steps = self.steps[places]
         softmax = (self.sharpness * unit(steps)) @ self._directions.T
+        # The largest becomes 0, so that no exponential overflows; the quotient is the same.
         softmax -= softmax.max(axis=1, keepdims=True)
         np.exp(softmax, out=softmax)
         softmax /= softmax.sum(axis=1, keepdims=True)
@@ -273,6 +276,7 @@ class StackMix(Mix):
         shares = np.zeros((rows.size, n_known))
         for weight, mix in zip(self.weights, self.mixes, strict=True):
             shares += weight * mix.shares(rows)
+        # The same sum as for vectors, so what is explained is exactly what was imputed.
         if self.near.share:
             shares = (1.0 - self.near.share) * shares + self.near.coefficients(rows)
         # What is left to one belongs to the mean, of which all known rows are a part.

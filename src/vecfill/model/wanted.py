@@ -93,6 +93,7 @@ class Unknown:
         self, number: int, member: Member, known_rows: KnownRows, of_member: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and their places among its unknown ones."""
+        # -1 marks rows of the whole that the source does not have, or that it knows already.
         place_of = np.full(member.n_all, -1)
         place_of[member.rows[of_member.unknown]] = np.arange(of_member.unknown.size)
         places = place_of[self.numbers(known_rows)]
@@ -139,6 +140,7 @@ class New:
 
     def among(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows, prepared."""
+        # Prepared once here: a kernel asks for the rows block by block.
         return New(self.prepared(space, preparation, known_rows))
 
     def presence(self, presence: np.ndarray, known_rows: KnownRows) -> np.ndarray:
@@ -170,6 +172,7 @@ class SourceRows:
 
     def presence(self, n_sources: int) -> np.ndarray:
         """(n_new, n_sources) which source describes which new entity."""
+        # A source that is missing from what was passed describes none of the new entities.
         is_present = np.zeros((self.n_new, n_sources), np.bool_)
         for number, places in self.places.items():
             is_present[places, number] = True

@@ -84,7 +84,7 @@ class Predictor(ABC):
         """
         return {}
 
-    def restore(self, space: Any, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: B027
+    def restore(self, space: Any, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:  # noqa: B027
         """Give back to the known rows what `kept` returned for the same ones."""
 
     @property
@@ -171,6 +171,7 @@ class Predictor(ABC):
 
     def fitted_to(self, space: Any) -> Self:
         """Return the predictor as this space admits it, or refuse with the reason."""
+        # Distances cannot be prepared: nothing is known of the columns.
         for preparation in self.preparations:
             if preparation not in space.preparations:
                 raise InputError(
@@ -232,6 +233,7 @@ def mixed(
     for block in row_blocks(n_wanted, n_together):
         of_block = coefficients(block)
         vectors[block] = of_block @ known
+        # Kept sparse, since explanations ask for shares later: dense, all pairs would be kept.
         mixes.append(csr_array(of_block))
     return Prediction(vectors, Composition(FixedMix(csr_array(vstack(mixes)))))
 

@@ -158,6 +158,7 @@ class Fused(Predictor):
 
     def with_chosen_variants(self, space: SourcesSpace) -> tuple[Predictor, SourcesSpace]:
         """Return the predictor and the space without the ways of reading that were not chosen."""
+        # What was not chosen is never asked for again, and would be saved with the model.
         members = space.of_variants(self.variants).members
         return replace(self, variants=(0,) * len(members)), space.with_members(members)
 
@@ -179,10 +180,10 @@ class Fused(Predictor):
             stored[str(number)] = predictor.kept(member.space, of_member, of_known)
         return stored
 
-    def restore(self, space: Any, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Any, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows of each source what it kept."""
         for number, member, predictor, of_member in self._used(space, known_rows):
-            predictor.restore(member.space, of_member, kept[str(number)])
+            predictor.restore(member.space, of_member, stored[str(number)])
 
     def _used(
         self, space: Any, known_rows: KnownRows
@@ -233,9 +234,12 @@ class Fused(Predictor):
         for known_rows, wanted in folds:
             weights = self.weights_of(wanted.presence(space.presence, known_rows))
             sums.append(_Sums(known_rows, wanted, weights))
+        # Source by source, and all folds of one together: its systems are large, and only those
+        # of one source need to be in memory.
         for number, (member, predictor) in enumerate(self.by_source(space)):
             if predictor is None:
                 continue
+            # New rows may all lack a source; then nothing is asked of it.
             pieces = [
                 piece
                 for fold, (known_rows, wanted) in zip(sums, folds, strict=True)
@@ -321,6 +325,7 @@ class _Sums:
         self.parts.append(Part(piece.member.name, described, step))
         if composition.trend is not None:
             self.has_trend = True
+            # Trends add up as vectors do; explanations ask for their sum by number of the row.
             values = composition.trend.at(piece.wanted.numbers(piece.known_rows))
             self.trends[self.numbers[described]] += weights * (values - centre)
         columns = _among_known(self.known_rows, piece.member, piece.known_rows)

@@ -72,6 +72,7 @@ class FusedMix(Mix):
         """Return the share of every known row (across) in some unknown rows (down)."""
         places = np.asarray(places, np.int64)
         shares = np.zeros((places.size, self.n_known))
+        # The mean of all known rows is where every sum starts.
         shares += 1.0 / self.n_known
         for member in self.members:
             place_of = np.full(len(self.weights), -1)
@@ -80,6 +81,7 @@ class FusedMix(Mix):
             if not rows.size or not member.columns.size:
                 continue
             weight = self.weights[places[rows], member.number][:, None]
+            # Minus an equal share: what a source adds is a step, and steps sum to nothing.
             added = member.mix.shares(place_of[places[rows]]) - 1.0 / member.columns.size
             shares[np.ix_(rows, member.columns)] += weight * added
         return shares
@@ -125,5 +127,6 @@ class FusedMix(Mix):
         for member in self.members:
             weights = self.weights[member.described, member.number]
             total[member.described] += weights * getattr(member.mix, signal)()
+            # A row that no source counts for has no signal, which is 0 and not a division by 0.
             weight[member.described] += weights
         return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)

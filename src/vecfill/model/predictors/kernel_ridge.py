@@ -140,6 +140,7 @@ class KernelRidge(Predictor):
         """Return the regression's values for every row that is wanted."""
         ready = self.tuned(space, known_rows)
         rows, dtype = wanted.among(space, self.preparation, known_rows), known_rows.embedding.dtype
+        # Folds solve once and are gone; a model is asked for new rows again and again.
         if wanted.is_new:
             mix = NewKernelMix(ready._solved_once(space, known_rows), rows, known_rows, ready)
             return Prediction(in_range_of(dtype, mix.vectors()), Composition(mix))
@@ -162,6 +163,7 @@ class KernelRidge(Predictor):
         ready = self.tuned(space, known_rows)
         solved = ready._solved_once(space, known_rows)
         mix = NewKernelMix(solved, New(np.empty((0, 1))), known_rows, ready)
+        # Side by side in one array: a model is opened once for each array in its file.
         parts = mix.slopes_of_known(), mix.slopes_of_carried(carried)
         slopes, mean = (
             np.concatenate(parts_of_both, axis=-1) for parts_of_both in zip(*parts, strict=True)
@@ -171,18 +173,20 @@ class KernelRidge(Predictor):
             stored |= {"back": solved.factors.back, "values": solved.factors.values}
         return stored
 
-    def restore(self, space: Space, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows what `kept` returned for the same ones."""
         ready = self.tuned(space, known_rows)
-        slopes, mean, n_dims = kept["slopes"], kept["mean"], known_rows.n_dims
+        slopes, mean, n_dims = stored["slopes"], stored["mean"], known_rows.n_dims
         # A product's last bits depend on the layout: as it was when they were computed.
         for key, columns in (("slopes", slice(0, n_dims)), ("carried slopes", slice(n_dims, None))):
             known_rows.keep((key, ready), (np.ascontiguousarray(slopes[:, columns]), mean[columns]))
-        if "back" in kept:
+        if "back" in stored:
             assert ready.ridge is not None
             known, kernel = np.flatnonzero(known_rows.is_known), ready.kernel_in(space)
-            nothing = np.empty((0, len(kept["values"])))
-            factors = Factors(kernel, landmarks_of(known), nothing, kept["values"], kept["back"])
+            nothing = np.empty((0, len(stored["values"])))
+            factors = Factors(
+                kernel, landmarks_of(known), nothing, stored["values"], stored["back"]
+            )
             known_rows.keep(("solved", ready), Restored(factors, known, ready.ridge))
 
     def kernels(self, space: Space) -> tuple[Kernel, ...]:
@@ -200,6 +204,7 @@ class KernelRidge(Predictor):
         return known_rows.once(("tuned", self), lambda: self._tuned(space, known_rows))
 
     def _tuned(self, space: Space, known_rows: KnownRows) -> KernelRidge:
+        # The same sample for every setting, or chance would choose between them.
         sample = sampled(np.flatnonzero(known_rows.is_known), MOST_TUNED_ON)
         known = known_rows.embedding[sample]
         has_width = self.kernel in BY_DISTANCE and self.width is None
@@ -220,6 +225,7 @@ class KernelRidge(Predictor):
         assert ready.ridge is not None
         known = np.flatnonzero(known_rows.is_known)
         kernel = ready._kernel(space, ready.width)
+        # Then these are the rows that it was tuned on, and their factors may still be there.
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
             factors = ready._factors(kernel, known, known_rows)
         else:
@@ -267,8 +273,10 @@ def _looked_over(factors: Factors, known: np.ndarray, ridges: tuple[float, ...])
     """Return how near leave-one-out predictions come under each strength."""
     n_known, n_dims = known.shape
     centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+    # Random mixes keep angles on average, and the comparison is of means over all rows.
     if n_dims > N_JUDGES:
         centred = centred @ np.random.default_rng(0).normal(size=(n_dims, N_JUDGES))
+    # Each row minus the mean of the others: what a prediction that never saw it can hope for.
     truth = centred * (n_known / max(1, n_known - 1))
     directions = unit(truth)
     scores = []
@@ -330,11 +338,13 @@ class KernelMix(Mix):
 
         Of many known rows, a sample is enough to tell rows apart that are far from all of them.
         """
+        # A solve with all known rows for each wanted one would cost more than the prediction.
         sample = self.solved.of_few(MOST_TUNED_ON)
 
         def put(block: slice, part: np.ndarray) -> None:
             alike = sample.kernel.between(self.rows[block], sample.landmarks)
             missing = sample.kernel.own(self.rows[block]) - sample.told(alike)
+            # Rounding can leave less than nothing of a row that a known one repeats.
             part[:] = np.sqrt(np.maximum(missing, 0.0))
 
         return self._filled(put)
@@ -365,6 +375,7 @@ class NewKernelMix(KernelMix):
         self._made: dict[int, np.ndarray] = {}
 
     def _alike(self, block: slice) -> np.ndarray:
+        # Vectors, carried values and signals need the same kernel; of many rows it is too large.
         if self.rows.size * self.solved.landmarks.size > MOST_ALIKE:
             return super()._alike(block)
         if block.start not in self._made:

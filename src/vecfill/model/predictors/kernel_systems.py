@@ -68,6 +68,8 @@ class Exact:
         return self.kernel.lately(("factor", self.ridge), self.landmarks, self._factored)
 
     def _factored(self) -> np.ndarray:
+        # The ridge is on the diagonal, so the kernel is positive definite as long as it is not
+        # tiny: Cholesky takes half the time of LU.
         gram = self.kernel.between(self.landmarks, self.landmarks)
         gram[np.diag_indices_from(gram)] += self.ridge
         try:
@@ -88,6 +90,7 @@ class Exact:
 
     def told(self, alike: np.ndarray) -> np.ndarray:
         """Return how much of each row the known rows explain."""
+        # k (K + ridge I)^-1 k' is the square of L^-1 k': half the work of solving for both sides.
         half = solve_triangular(self._lower, alike.T, lower=True, check_finite=False)
         return np.einsum("ij,ij->j", half, half)
 
@@ -107,6 +110,7 @@ class Approximate:
         self.factors = factors
         self.ridge = ridge
         values = factors.values
+        # Divided by (value + ridge), as the exact inverse would in the directions that are kept.
         self._turned = factors.back * (np.sqrt(values) / (values + ridge))
         self._told = values / (values + ridge)
 
@@ -139,6 +143,8 @@ class Restored(Approximate):
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
         """Return what each known row counts, block by block."""
+        # The coordinates of the known rows are their kernel times `back`, by the square root of
+        # the values: the kernel is made again here, since a file that held them would be large.
         along = (alike @ self._turned) @ (self.factors.back / np.sqrt(self.factors.values)).T
         counts = np.empty((len(alike), self.known.size))
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
@@ -166,6 +172,7 @@ class FromLandmarks:
 
         def computed() -> np.ndarray:
             between = self.kernel.between(self.landmarks, self.landmarks)
+            # Landmarks may be nearly alike; their kernel then has directions without any digits.
             values, turn = _positive(between, least=LEAST_VALUE)
             return turn / np.sqrt(values)
 
@@ -196,6 +203,7 @@ class FromLandmarks:
 
     def _parts(self) -> Iterator[np.ndarray]:
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
+            # Made again each time: for a million rows it would be 8 GB.
             yield self.kernel.between(self.known[block], self.landmarks)
 
     def _summed(self, values: np.ndarray, *, is_squared: bool) -> tuple[np.ndarray, Any]:
@@ -229,6 +237,7 @@ class FromLandmarks:
         products, squares = self._summed(values, is_squared=lower is None)
         if lower is None:
             lower = recent.put(key, self._factored(squares))
+        # The sum of the coordinates' products with `values`, and back again to the landmarks.
         back = self._back
         return back @ cho_solve((lower, True), back.T @ products)
 
@@ -240,6 +249,7 @@ class FromLandmarks:
 
     def told(self, alike: np.ndarray) -> np.ndarray:
         """Return how much of each row the known rows explain."""
+        # What the Nystrom kernel of a row with itself has, less what the ridge leaves of it.
         coordinates = (alike @ self._back).T
         half = solve_triangular(self._lower, coordinates, lower=True, check_finite=False)
         explained = np.einsum("ij,ij->j", coordinates, coordinates)
@@ -284,6 +294,7 @@ class Factors:
         """Yield the same for several strengths, which share most of the work."""
         n_known = len(known)
         centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+        # A fit without a row has another mean too; the known rows' own mean would leak it.
         mean_of_others = -centred / max(1, n_known - 1)
         turned, squares = self.vectors.T @ centred, self.vectors**2
         of_one = self.vectors.sum(axis=0)
@@ -291,7 +302,10 @@ class Factors:
             shrink = self.values / (self.values + ridge)
             missed = centred - self.vectors @ (shrink[:, None] * turned)
             missed_by_one = 1.0 - self.vectors @ (shrink * of_one)
+            # One minus the leverage: how far the fit at a row is free of the row itself. At 0 the
+            # fit repeats the row whatever it is, and the floor keeps the residual finite.
             free = np.maximum(1.0 - squares @ shrink, 1e-9)
+            # The mean is taken off by hand, so it is left out by hand as well.
             residual = (missed - missed_by_one[:, None] * mean_of_others) / free[:, None]
             yield centred - residual - mean_of_others
 
@@ -313,6 +327,7 @@ def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Fact
     if np.array_equal(known, landmarks):
         return factors
     back = factors.back
+    # Orthonormal columns for all known rows, so that leave-one-out is as cheap as for the exact.
     coordinates = kernel.between(known, landmarks) @ back
     values, turn = _positive(coordinates.T @ coordinates)
     vectors = coordinates @ (turn / np.sqrt(values))
@@ -342,6 +357,7 @@ def _positive(gram: np.ndarray, *, least: float = 1e-10) -> tuple[np.ndarray, np
     Distances that are not Euclidean can make a kernel with negative ones; they are left out.
     """
     values, vectors = np.linalg.eigh(gram)
+    # 1e-300: of a kernel that is all zeros nothing is above rounding, and nothing may divide by 0.
     is_positive = values > max(least * values[-1], 1e-300)
     return values[is_positive], vectors[:, is_positive]
 

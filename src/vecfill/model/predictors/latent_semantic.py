@@ -147,6 +147,7 @@ class LatentSemantic(Predictor):
 
     def fitted_to(self, space: Space) -> Self:
         """Return the predictor with a least degree that the number of rows admits."""
+        # A trend is a map of features, which distances do not have.
         if self.residual_share is not None:
             space.refuse_without_vectors("A trend")
         fitting = super().fitted_to(space)
@@ -166,6 +167,7 @@ class LatentSemantic(Predictor):
         mix = FittedMix(space, self.weights_key, known_rows, wanted)
         trend, dtype = None, known_rows.embedding.dtype
         if self.residual_share is None:
+            # Of imputed rows too: what is near a new row is often unknown itself.
             vectors = mix.of_fitted(self._filled(space, known_rows))
         else:
             slopes, shift, _ = self._line(space, known_rows)
@@ -179,6 +181,7 @@ class LatentSemantic(Predictor):
 
     def _filled(self, space: Space, known_rows: KnownRows) -> np.ndarray:
         """(n_rows, n_dims) known rows, and the others as this predictor alone imputes them."""
+        # A model holds what its only predictor imputed; members of a stack each need their own.
         if known_rows.is_imputed:
             return known_rows.embedding
 
@@ -231,13 +234,13 @@ class LatentSemantic(Predictor):
             parts |= dict(zip(names, self._line(space, known_rows), strict=True))
         return parts
 
-    def restore(self, space: Space, known_rows: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows what `kept` returned for the same ones."""
-        known_rows.keep(("carried", self.weights_key), kept["carried"])
+        known_rows.keep(("carried", self.weights_key), stored["carried"])
         if not known_rows.is_imputed:
-            known_rows.keep(("filled", self), kept["filled"])
+            known_rows.keep(("filled", self), stored["filled"])
         if self.residual_share is not None:
-            line = kept["slopes"], kept["shift"], kept["residuals"]
+            line = stored["slopes"], stored["shift"], stored["residuals"]
             known_rows.keep(("line", self.preparation), line)
 
     @property
@@ -386,6 +389,7 @@ class LatentSemantic(Predictor):
     def fill(self, space: Space, known_rows: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; no second array is made."""
         weights = space.weights(self.weights_key)
+        # Before anything is solved: the system would be singular, and the error say nothing.
         refuse_cut_off(weights, known_rows.is_known)
         is_plain = self.residual_share is None and self.solver == "direct"
         if not is_plain or are_few(known_rows):

@@ -35,6 +35,7 @@ class Mean(Predictor):
         """Return the mean of the known vectors for every row that is wanted."""
         known, n_wanted = known_rows.known, wanted.numbers(known_rows).size
         vectors = np.repeat(known.mean(axis=0)[None], n_wanted, axis=0)
+        # A view: every row has the same shares, and there may be millions of rows.
         shares = np.broadcast_to(1.0 / len(known), (n_wanted, len(known)))
         return Prediction(vectors, Composition(FixedMix(shares)))
 
@@ -64,6 +65,7 @@ class Guessed(Predictor):
     ) -> Prediction:
         """Return the mean of the known vectors plus the row, for every row that is wanted."""
         centre, rows = known_rows.mean, wanted.prepared(space, "as_given", known_rows)
+        # A trend is asked by number: new rows are numbered among themselves.
         steps = rows if wanted.is_new else space.prepared("as_given")
         # A source of guesses may describe no known row at all.
         shares = np.full((len(rows), known_rows.n_known), 1.0 / max(known_rows.n_known, 1))

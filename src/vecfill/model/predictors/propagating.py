@@ -74,6 +74,7 @@ def pays(space: Space, key: WeightsKey, folds: Sequence[Hiding]) -> bool:
     The first has a column for each hidden row, the others have the embedding's columns twice. A
     factor takes as long for either; to sweeps, columns that begin at one row are harder.
     """
+    # Counted in columns, which is what a solver's time is proportional to.
     n_hidden = sum(places.size for _, places in folds)
     n_columns = sum(2 * known_rows.n_dims for known_rows, _ in folds)
     if n_hidden > min(n_columns, MOST_CONDENSED):
@@ -86,6 +87,7 @@ def condensed_mixes(
 ) -> list[CondensedMix]:
     """Return how each fold's hidden rows are mixed, from one solve for all of them."""
     weights, is_known = space.weights(key), _known_in_any(folds)
+    # Sorted, so that the answer does not depend on the order of the folds.
     hidden = np.sort(np.concatenate([known_rows.wanted(places) for known_rows, places in folds]))
     n_known = int(is_known.sum())
     if n_known <= 2 * hidden.size and n_known * (is_known.size - n_known) <= MOST_SHARES:

@@ -58,6 +58,8 @@ def sparsemax_rows(scores: np.ndarray) -> np.ndarray:
     >>> sparsemax_rows(np.array([[0.5, 0.2, -3.0]])).round(2)
     array([[0.65, 0.35, 0.  ]])
     """
+    # The projection lowers all scores by one threshold and cuts at 0. The scores that stay above
+    # 0 are the largest ones, so they are found by going down the sorted scores.
     falling = -np.sort(-scores, axis=1)
     sums = np.cumsum(falling, axis=1)
     counts = np.arange(1, scores.shape[1] + 1)
