@@ -19,10 +19,9 @@ from vecfill.living.file import Kept, fitting_parts
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
-from vecfill.model.offset import OffsetRule, Offsets
+from vecfill.model.offset import Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.sources import AnySpace
-from vecfill.model.stretch import Stretch
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Suspicion
@@ -110,16 +109,6 @@ class KeptModel:
         """What there was to say at the fit."""
         return self._kept.notes
 
-    @property
-    def _embedding(self) -> np.ndarray:
-        """(n_rows, n_dims) vectors of all entities, known and imputed."""
-        return self._kept.embedding
-
-    @property
-    def _is_left_out(self) -> np.ndarray:
-        """(n_rows,) which entities are imputed but not given."""
-        return self._kept.is_left_out
-
     @cached_property
     def _unknown(self) -> np.ndarray:
         return np.flatnonzero(~self.is_known)
@@ -134,10 +123,6 @@ class KeptModel:
         return [predictor is not None for _, predictor in self.predictor.by_source(self.space)]
 
     @property
-    def _rule(self) -> OffsetRule | None:
-        return self._kept.rule
-
-    @property
     def _is_spared(self) -> np.ndarray:
         """(n_rows,) which entities are unknown for another reason than rarity."""
         # Files of version 1 do not say it: nothing was spared.
@@ -150,26 +135,22 @@ class KeptModel:
         return self._mixed[0].shape[1]
 
     @property
-    def _stretch(self) -> Stretch:
-        return self._kept.stretch
-
-    @property
     def _rarity(self) -> np.ndarray:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
         return np.where(self._kept.has_rarity, self._kept.rarity, np.nan)
 
     @cached_property
     def _offsets(self) -> Offsets | None:
-        if self._rule is None:
+        if self._kept.rule is None:
             return None
-        known_rows = KnownRows(self._embedding, self.is_known)
-        return self._rule.offsets(self._rarity, known_rows, self._is_spared)
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
+        return self._kept.rule.offsets(self._rarity, known_rows, self._is_spared)
 
     @cached_property
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without offset, not stretched."""
-        known_rows = KnownRows(self._embedding, self.is_known, is_imputed=True)
-        return as_predicted(known_rows, self._offsets, self._stretch)
+        known_rows = KnownRows(self._kept.embedding, self.is_known, is_imputed=True)
+        return as_predicted(known_rows, self._offsets, self._kept.stretch)
 
     @cached_property
     def _given(self) -> KnownRows:
@@ -186,7 +167,7 @@ class KeptModel:
     def _carried(self) -> np.ndarray:
         """What known rows carry to be mixed as vectors are; with an offset, rarity comes last."""
         values, _ = self._mixed
-        if self._rule is None:
+        if self._kept.rule is None:
             return values
         return np.column_stack([values, self._rarity[self.is_known]])
 
@@ -194,7 +175,7 @@ class KeptModel:
     def _centre(self) -> np.ndarray:
         """The mean of the known vectors, as the predictor saw them."""
         # Block by block: a copy of all known rows would cost more than all the rest of an `add`.
-        rows, total = self._rest, np.zeros(self._embedding.shape[1])
+        rows, total = self._rest, np.zeros(self._kept.embedding.shape[1])
         for block in row_blocks(rows.is_known.size, ROWS_PER_BLOCK):
             known = rows.embedding[block][rows.is_known[block]]
             total += known.sum(axis=0, dtype=np.float64)
@@ -203,9 +184,9 @@ class KeptModel:
     @cached_property
     def _model(self) -> Model:
         composition = self.predictor.composition(self.space, self._rest)
-        known_rows = KnownRows(self._embedding, self.is_known)
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
         return Model(
-            self.space, self.predictor, known_rows, composition, self._offsets, self._stretch
+            self.space, self.predictor, known_rows, composition, self._offsets, self._kept.stretch
         )
 
     @cached_property
@@ -232,7 +213,7 @@ class KeptModel:
 
     def _checked(self, name: str, vector: Any) -> np.ndarray:
         checked = checks.embedding_rows(np.asarray(vector)[None])[0]
-        n_dims = self._embedding.shape[1]
+        n_dims = self._kept.embedding.shape[1]
         if checked.shape != (n_dims,) or not np.isfinite(checked).all():
             raise InputError(
                 f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
@@ -247,7 +228,7 @@ class KeptModel:
 
         `mixed` is the rarity of what each of them is made of.
         """
-        if self._rule is None:
+        if self._kept.rule is None:
             if counts:
                 raise InputError(
                     "counts= has no effect: the model takes no offset of rare entities into "
@@ -255,14 +236,14 @@ class KeptModel:
                 )
             return np.zeros((len(names), 1)), ()
         of_counts = np.array([counts.get(name, np.nan) for name in names], np.float64)
-        is_used = self._rule.uses_own
+        is_used = self._kept.rule.uses_own
         if counts and not is_used:
             raise InputError(
                 "counts= has no effect: the model was fitted without counts. Leave it out."
             )
-        known_rows = KnownRows(self._embedding, self.is_known)
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
         rarity_of_mix = np.where(self._are_spared(names), rarity_of_mix, np.nan)
-        offsets = self._rule.offsets_of_new(self._rarity, known_rows, of_counts, rarity_of_mix)
+        offsets = self._kept.rule.offsets_of_new(self._rarity, known_rows, of_counts, rarity_of_mix)
         n_without = int(np.isnan(of_counts).sum())
         if is_used and n_without:
             lacking = count(n_without, "new entity has", "new entities have")
@@ -271,14 +252,14 @@ class KeptModel:
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
         """Tell which new entities are unknown for another reason than rarity."""
-        if self._rule is None or not self._rule.spares_several:
+        if self._kept.rule is None or not self._kept.rule.spares_several:
             return np.zeros(len(names), np.bool_)
         return has_several_words(names)
 
     def _factors_of_new(self, names: Sequence[str]) -> np.ndarray:
         """Return by what the steps of new entities from the mean are multiplied, a column."""
-        is_plain = np.full(len(names), self._rule is None) | self._are_spared(names)
-        return np.where(is_plain, self._stretch.plain, self._stretch.rare)[:, None]
+        is_plain = np.full(len(names), self._kept.rule is None) | self._are_spared(names)
+        return np.where(is_plain, self._kept.stretch.plain, self._kept.stretch.rare)[:, None]
 
     def _set(self, **parts: Any) -> None:
         """Change parts of the model, and forget what was derived from them."""
@@ -293,26 +274,26 @@ class KeptModel:
         """
         rarity, has_rarity = self._kept.rarity, self._kept.has_rarity
         offsets, spared = None, self._is_spared & ~is_known
-        if self._rule is not None:
+        if self._kept.rule is not None:
             # What became known is not rarer than anything known before: nothing says how rare.
             is_new = is_known & (~has_rarity | self._is_spared)
             rarest = float(rarity[is_known & ~is_new].max())
             rarity = np.where(is_new, rarest, rarity)
             has_rarity = has_rarity | is_new
             of_rare = np.where(has_rarity & ~spared, rarity, np.nan)
-            offsets = self._rule.offsets(of_rare, KnownRows(embedding, is_known), spared)
+            offsets = self._kept.rule.offsets(of_rare, KnownRows(embedding, is_known), spared)
         model = fit(
             self.predictor,
             self.space,
             embedding,
             is_known,
             offsets=offsets,
-            stretch=self._stretch,
+            stretch=self._kept.stretch,
             in_place=True,
         )
         if model.offsets is not None:
             rarity[spared] = model.offsets.assumed[spared[model.rows.unknown]]
-        left_out = self._is_left_out & ~is_known
+        left_out = self._kept.is_left_out & ~is_known
         self._set(
             embedding=model.embedding,
             is_known=is_known,

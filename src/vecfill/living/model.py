@@ -59,26 +59,26 @@ class LivingModel(KeptModel):
     def known(self) -> Embedding:
         """The known entities and their vectors."""
         rows = np.flatnonzero(self.is_known)
-        return Embedding(self.names.at(rows), self._embedding[rows])
+        return Embedding(self.names.at(rows), self._kept.embedding[rows])
 
     @property
     @fitting
     def embedding(self) -> Embedding:
         """The imputed entities and their vectors."""
-        rows = self._unknown[~self._is_left_out[self._unknown]]
-        vectors = self._embedding[rows]
+        rows = self._unknown[~self._kept.is_left_out[self._unknown]]
+        vectors = self._kept.embedding[rows]
         if self._kept.calibrates_norms:
-            unknown = self._embedding[self._unknown]
-            factors = norm_factors(unknown, self._embedding[self.is_known])
-            vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
-        return Embedding(self.names.at(rows), in_range_of(self._embedding.dtype, vectors))
+            unknown = self._kept.embedding[self._unknown]
+            factors = norm_factors(unknown, self._kept.embedding[self.is_known])
+            vectors = vectors * factors[~self._kept.is_left_out[self._unknown]][:, None]
+        return Embedding(self.names.at(rows), in_range_of(self._kept.embedding.dtype, vectors))
 
     @property
     @fitting
     def confidence(self) -> Confidence | None:
         """How far to trust each imputed entity, aligned with `embedding`."""
         confidence = self._confidence
-        is_kept = ~self._is_left_out[self._unknown]
+        is_kept = ~self._kept.is_left_out[self._unknown]
         return None if confidence is None else confidence.rows(is_kept)
 
     @fitting
@@ -180,7 +180,7 @@ class LivingModel(KeptModel):
         learnt about confidence stays; it is applied to the new vectors when first asked for.
         """
         vectors = {self._row(name): self._checked(name, known[name]) for name in known}
-        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
+        embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
         for row, vector in vectors.items():
             embedding[row], is_known[row] = vector, True
         self._refit(embedding, is_known)
@@ -194,8 +194,8 @@ class LivingModel(KeptModel):
         """
         chosen = [names] if isinstance(names, str) else list(names)
         rows = np.array([self._row(name) for name in chosen], np.int64)
-        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
-        left_out = np.array(self._is_left_out)
+        embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
+        left_out = np.array(self._kept.is_left_out)
         left_out[rows[~is_known[rows]]] = True
         self._set(is_left_out=left_out)
         forgotten = rows[is_known[rows]]
@@ -238,7 +238,7 @@ class LivingModel(KeptModel):
     def _added(
         self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]
     ) -> Added:
-        n_dims, dtype = self._embedding.shape[1], self._embedding.dtype
+        n_dims, dtype = self._kept.embedding.shape[1], self._kept.embedding.dtype
         if not new.names:
             nothing = Embedding([], np.empty((0, n_dims), dtype))
             return Added(
@@ -251,28 +251,22 @@ class LivingModel(KeptModel):
         vectors = self._moved(prediction.vectors, new.names) + offsets
         confidence = None
         if (teachers := self._kept.teachers) is not None:
-            columns = signals(
-                self._given,
-                prediction,
-                wanted,
-                names=self._kept.signals,
-                mixed=carried[:, : self._n_carried],
-                centre=self._centre,
-            )
+            of_signals = {"mixed": carried[:, : self._n_carried], "centre": self._centre}
+            options = {"names": self._kept.signals, **of_signals}
+            columns = signals(self._given, prediction, wanted, **options)
             confidence = teachers.of_names(columns, new.names)
         if confidence is not None:
             confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
             confidence = confidence.rows(is_described)
         if self._kept.calibrates_norms:
-            imputed, known = self._embedding[self._unknown], self._embedding[self._known]
+            imputed, known = self._kept.embedding[self._unknown], self._kept.embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
         described_rows = np.flatnonzero(is_described)
         names = [new.names[row] for row in described_rows]
 
-        def told(row: int, n: int) -> Explanation:
-            return self._explained(
-                prediction, offsets, int(described_rows[row]), new.names[described_rows[row]], n
-            )
+        def told(place: int, n: int) -> Explanation:
+            row = int(described_rows[place])
+            return self._explained(prediction, offsets, row, new.names[row], n)
 
         return Added(
             Embedding(names, in_range_of(dtype, vectors[described_rows])),
@@ -314,8 +308,8 @@ class LivingModel(KeptModel):
     ) -> Explanation:
         composition = prediction.composition
         whole = self._moved(prediction.vectors[[row]], [word]) + offsets[[row]]
-        centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
-        offset = None if self._rule is None else offsets[[row]]
+        centre = self._kept.embedding[self._known].mean(axis=0, dtype=np.float64)
+        offset = None if self._kept.rule is None else offsets[[row]]
         trend = None
         if composition.trend is not None:
             trend = self._moved(composition.trend.at(np.array([row])), [word])
@@ -340,9 +334,11 @@ class LivingModel(KeptModel):
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
         self._set(
             names=names,
-            embedding=in_range_of(self._embedding.dtype, np.vstack([self._embedding, vectors])),
+            embedding=in_range_of(
+                self._kept.embedding.dtype, np.vstack([self._kept.embedding, vectors])
+            ),
             is_known=np.append(self.is_known, nothing),
-            is_left_out=np.append(self._is_left_out, nothing),
+            is_left_out=np.append(self._kept.is_left_out, nothing),
             rarity=np.append(self._kept.rarity, np.zeros(n_new)),
             has_rarity=np.append(self._kept.has_rarity, nothing),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
