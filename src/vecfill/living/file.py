@@ -231,7 +231,7 @@ _KINDS = {
 
 def write_model(
     path: str | os.PathLike[str],
-    kept: Kept,
+    model: Kept,
     spaces: Mapping[str, Any],
     about: Mapping[str, Any],
     *,
@@ -241,7 +241,7 @@ def write_model(
 
     What could not be loaded again is refused.
     """
-    packer, parts = Packer(CLASSES), {**kept.by_name(), **spaces}
+    packer, parts = Packer(CLASSES), {**model.by_name(), **spaces}
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)

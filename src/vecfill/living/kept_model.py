@@ -56,13 +56,13 @@ class KeptModel:
 
     def __init__(
         self,
-        kept: Kept,
+        model: Kept,
         *,
         about: Mapping[str, Any],
         space: AnySpace,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._kept = kept
+        self._kept = model
         self._path = path
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
