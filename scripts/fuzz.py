@@ -109,7 +109,7 @@ def _fuzz_one(name: str, seconds: int, inputs: int, is_compiled: bool) -> None:
         include=["vecfill.io", "vecfill.embedding"], exclude=skipped if is_compiled else []
     ):
         from vecfill import io  # noqa: F401, PLC0415
-        from vecfill.io import appending, codecs, reading, scanning, verifying  # noqa: F401, PLC0415
+        from vecfill.io import appending, codecs, reading, verifying  # noqa: F401, PLC0415
 
         for each in codecs.CODECS:
             assert each.codec

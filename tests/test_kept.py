@@ -128,9 +128,9 @@ def test_what_became_known_is_taken_to_be_as_rare_as_the_rarest_known_entity():
     is_known[70] = True
     told = np.where(has_rarity, rarity, np.nan)
     told[70] = rarity[has_rarity].max()
-    embedding = np.array(model._embedding)
+    embedding = np.array(model._kept.embedding)
     embedding[70] = vector
     offsets = rule.offsets(told, KnownRows(embedding, is_known))
     expected = fit(model.predictor, model.space, embedding, is_known, offsets=offsets)
-    np.testing.assert_allclose(model._embedding, expected.embedding, atol=1e-9)
+    np.testing.assert_allclose(model._kept.embedding, expected.embedding, atol=1e-9)
     assert model._rarity[70] == told[70]

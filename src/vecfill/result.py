@@ -82,8 +82,8 @@ class Result:
 
         ``None`` when too few entities are known to learn it.
         """
-        found = self.proof.confidence
-        return None if found is None else found.rows(self.is_kept)
+        confidence = self.proof.confidence
+        return None if confidence is None else confidence.rows(self.is_kept)
 
     @property
     def heldout(self) -> RowScores | None:
@@ -210,7 +210,7 @@ class Result:
             "n_imputed": len(self.embedding),
             "n_dims": self.known.n_dims,
             "method": str(self.predictor),
-            "sources": [str(each) for each in self.sources],
+            "sources": [str(report) for report in self.sources],
             "heldout": None if self.heldout is None else self.heldout.means(),
             "proof": self.proof.speaks,
             "coverage": None if self.confidence is None else self.confidence.coverage,
@@ -278,14 +278,14 @@ class Result:
         if self.sanity is not None and self.sanity.warning is not None:
             facts.append(("warning", self.sanity.warning))
         facts.append(("method", self.predictor.in_words()))
-        facts += [("" if at else "sources", str(each)) for at, each in enumerate(self.sources)]
+        facts += [("" if at else "sources", str(report)) for at, report in enumerate(self.sources)]
         if self.decision.rule is not None:
             facts.append(("offset", "new vectors are moved to where rare entities lie"))
         if self.heldout is not None:
             means, hidden = self.heldout.means(), _HIDDEN[self.proof.speaks]
-            found = f"{hidden}: centred cosine {means['centred_cosine']:.2f}"
+            scores = f"{hidden}: centred cosine {means['centred_cosine']:.2f}"
             facts.append(
-                ("proof", f"{found}, {percent(means['hits_at_10'])} among the ten nearest")
+                ("proof", f"{scores}, {percent(means['hits_at_10'])} among the ten nearest")
             )
         if self.heldout is not None and self.norm_factors is None:
             ratio = float(np.median(self.heldout.norm_ratio))
@@ -295,18 +295,18 @@ class Result:
             facts.append(("confidence", f"{middle:.2f} (half of them {low:.2f} to {high:.2f})"))
         if self.sanity is not None:
             facts += self.sanity.lines()
-        shown = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
-        if shown:
+        words = ", ".join(printable(word) for word in self.embedding.words[:_N_SHOWN])
+        if words:
             more = ", ..." if n_new > _N_SHOWN else ""
-            facts.append(("entities", shown[:80].rstrip(", ") + more))
+            facts.append(("entities", words[:80].rstrip(", ") + more))
         if n_out := len(self.abstained):
             facts.append(("left out", f"{count(n_out, 'entity')}, because of low confidence"))
         return facts
 
     def _repr_html_(self) -> str:
         title, *facts = self._facts()
-        shown = [each for each in facts if each[0] not in _IN_TABLES]
-        parts = [f"<p><strong>{escape(title[1])}</strong></p>", html_facts(shown)]
+        rows = [fact for fact in facts if fact[0] not in _IN_TABLES]
+        parts = [f"<p><strong>{escape(title[1])}</strong></p>", html_facts(rows)]
         if self.sources:
             parts.append(self.sources._repr_html_())
         if len(self.embedding):
@@ -329,7 +329,7 @@ class Result:
             "p_value": None if self.choice is None else self.choice.p_value,
             "sanity": None if self.sanity is None else self.sanity.to_dict(),
             "confidence": self._confidence_dict(),
-            "suspicious": [vars(each).copy() for each in self.suspicious],
+            "suspicious": [vars(suspicion).copy() for suspicion in self.suspicious],
             "abstained": list(self.abstained),
             "notes": list(self.notes),
         }
@@ -349,14 +349,14 @@ class Result:
     def _confidence_dict(self) -> dict[str, Any] | None:
         if self.confidence is None:
             return None
-        found = self.confidence
-        bounds = zip(found.lower_bound, found.plain_lower_bound, strict=True)
-        rows = zip(self.embedding.words, found.values, bounds, strict=True)
+        confidence = self.confidence
+        bounds = zip(confidence.lower_bound, confidence.plain_lower_bound, strict=True)
+        rows = zip(self.embedding.words, confidence.values, bounds, strict=True)
         return {
-            "level": found.level,
-            "proof": found.proof,
-            "coverage": found.coverage,
-            "kept": found.curve(),
+            "level": confidence.level,
+            "proof": confidence.proof,
+            "coverage": confidence.coverage,
+            "kept": confidence.curve(),
             "entities": {
                 word: {
                     "confidence": float(value),

@@ -19,9 +19,8 @@ from vecfill.machine.memory import give_back
 from vecfill.model.fitted import Model, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, LatentSemantic, Predictor
-from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import SourcesSpace
-from vecfill.model.space import MIN_DEGREES, Space
+from vecfill.model.sources import AnySpace, space_of
+from vecfill.model.space import MIN_DEGREES
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choose.choice import FEWEST_KNOWN, Choice
@@ -97,20 +96,20 @@ def impute(
 
 @one_blas_thread()
 def impute_aligned(
-    alignment: Alignment,
-    ask: Ask,
-    *,
-    n_jobs: int | None = None,
-    progress: Progress = quiet,
+    alignment: Alignment, ask: Ask, *, n_jobs: int | None = None, progress: Progress = quiet
 ) -> Result:
     """Return what `impute` does, for a table and an embedding that were brought together."""
     alignment.refuse_cut_off()
     how, trust = ask.method, ask.trust
-    asked = _asked(how)
-    _refuse_one_method(alignment, asked, how)
-    space = _space(alignment, _degrees(asked, how.method), n_jobs)
+    requested = _requested(how)
+    min_degrees = MIN_DEGREES
+    # Methods by name share graphs with what they are compared with; one predictor needs its own.
+    if requested is not None and not isinstance(how.method, str):
+        min_degrees = requested.min_degrees or MIN_DEGREES
+    space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    _refuse_one_method(space, requested, how)
     give_back()
-    decision = _decided(space, alignment, asked, how, progress)
+    decision = _decided(space, alignment, requested, how, progress)
     _forget_others(space, decision.predictor)
     give_back()
     progress("Imputing", 0, 2)
@@ -137,7 +136,7 @@ def impute_aligned(
         notes=(
             *sanity_notes(sanity),
             *alignment.notes,
-            *degree_notes(asked or PAPER, space),
+            *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
             *undescribed_notes(is_described),
         ),
@@ -164,45 +163,43 @@ def _sanity(
 
 def fuses_sources(ask: Ask) -> bool:
     """Tell whether sources may be added to the table: not to a predictor that was asked for."""
-    asked = _asked(ask.method)
-    return asked is None or isinstance(asked, Fused) or ask.reading.name_mode not in (None, "off")
+    requested = _requested(ask.method)
+    return (
+        requested is None or requested.is_for_sources or ask.reading.name_mode not in (None, "off")
+    )
 
 
-def _refuse_one_method(alignment: Alignment, asked: Predictor | None, how: Method) -> None:
+def _refuse_one_method(space: AnySpace, requested: Predictor | None, how: Method) -> None:
     """Refuse a method that knows of one source if there are several."""
-    domain = alignment.domain
-    if domain.is_joint and asked is not None and not isinstance(asked, Fused):
-        names = ", ".join(each.name for each in domain.sources)
+    if space.is_joint and requested is not None and not requested.is_for_sources:
+        names = ", ".join(member.name for member in space.members)
         raise OptionError(
             f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
             "method='auto', or pass one table and names='off'."
         )
 
 
-def _space(alignment: Alignment, degrees: tuple[int, ...], n_jobs: int | None) -> Space:
-    """Return the space of the table, or the spaces of several sources."""
-    if alignment.domain.is_joint:
-        return SourcesSpace.of_sources(alignment.domain, n_jobs=n_jobs)
-    return Space.of_domain(alignment.domain, min_degrees=degrees, n_jobs=n_jobs)
-
-
 def _decided(
-    space: Space, alignment: Alignment, asked: Predictor | None, how: Method, progress: Progress
+    space: AnySpace,
+    alignment: Alignment,
+    requested: Predictor | None,
+    how: Method,
+    progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
-    if asked is not None:
-        asked = asked.fitted_to(space)
+    if requested is not None:
+        requested = requested.fitted_to(space)
     elif not _can_choose(alignment, how):
-        asked = PAPER.fitted_to(space)
+        requested = PAPER.fitted_to(space)
     if isinstance(how.method, Decision):
-        assert asked is not None
-        decision = replace(how.method, predictor=asked)
+        assert requested is not None
+        decision = replace(how.method, predictor=requested)
     else:
         decision = decide(
             space,
             alignment.embedding,
             alignment.is_known,
-            asked=asked,
+            asked=requested,
             rarity=alignment.rarity,
             offset=how.offset,
             words=alignment.words_besides,
@@ -222,18 +219,18 @@ def refuse_without_signal(choice: Choice | None, how: Method) -> None:
         raise NoSignalError(no_signal(choice))
 
 
-def _forget_others(space: Space, predictor: Predictor) -> None:
+def _forget_others(space: AnySpace, predictor: Predictor) -> None:
     """Free what was computed for predictors that were not chosen."""
-    for member, used in predictor.by_source(space):
-        if used is not None:
-            member.space.keep_only(used.preparations)
+    for member, predictor_used in predictor.by_source(space):
+        if predictor_used is not None:
+            member.space.keep_only(predictor_used.preparations)
 
 
-def _fitted(decision: Decision, space: Space, alignment: Alignment) -> Model:
+def _fitted(decision: Decision, space: AnySpace, alignment: Alignment) -> Model:
     offsets, rarity = None, alignment.rarity
     if decision.rule is not None and rarity is not None:
-        given = KnownRows(alignment.embedding, alignment.is_known)
-        offsets = decision.rule.offsets(rarity.values, given, rarity.spared)
+        known_rows = KnownRows(alignment.embedding, alignment.is_known)
+        offsets = decision.rule.offsets(rarity.values, known_rows, rarity.spared)
     return fit(
         decision.predictor,
         space,
@@ -319,7 +316,7 @@ def evaluate_aligned(
             "method on the rest."
         )
     return evaluate_rows(
-        _space(alignment, MIN_DEGREES, n_jobs),
+        space_of(alignment.domain, n_jobs=n_jobs),
         alignment.embedding,
         alignment.is_known,
         n_folds=folds,
@@ -335,7 +332,7 @@ def evaluate_aligned(
 
 def check_evaluated(ask: Ask) -> None:
     """Refuse to compare methods where none is chosen: the comparison is about what auto takes."""
-    if ask.output.evaluate and _asked(ask.method) is not None:
+    if ask.output.evaluate and _requested(ask.method) is not None:
         raise OptionError(
             "evaluate=True compares the method that auto chooses with others, and here one "
             "setting is asked for. Leave out the method or setting, or leave out evaluate."
@@ -350,7 +347,7 @@ def evaluate_result(
     return evaluate_aligned(result.alignment, **options, n_jobs=n_jobs, progress=progress)
 
 
-def _asked(how: Method) -> Predictor | None:
+def _requested(how: Method) -> Predictor | None:
     """Return the predictor that was asked for, or ``None`` if one is to be chosen."""
     if how.setting():
         return LatentSemantic(**how.setting())
@@ -368,13 +365,6 @@ def _asked(how: Method) -> Predictor | None:
     return how.method
 
 
-def _degrees(asked: Predictor | None, method: object) -> tuple[int, ...]:
-    """Return the least degrees whose graphs will be wanted."""
-    min_degree = getattr(asked, "min_degree", None)
-    # Methods by name share graphs with what they are compared with; one predictor needs its own.
-    return MIN_DEGREES if min_degree is None or isinstance(method, str) else (min_degree,)
-
-
 def _can_choose(alignment: Alignment, how: Method) -> bool:
     """Tell whether to choose; too few known entities are refused there unless forced.
 
@@ -388,12 +378,12 @@ def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) 
     """Tell which imputed entities have the confidence and the bound that were asked for."""
     n_unknown = int((~alignment.is_known).sum())
     limits = {"min_confidence": trust.min_confidence, "min_bound": trust.min_bound}
-    asked = [name for name, limit in limits.items() if limit is not None]
-    if not asked or n_unknown == 0:
+    limited_by = [name for name, limit in limits.items() if limit is not None]
+    if not limited_by or n_unknown == 0:
         return np.ones(n_unknown, np.bool_)
     if confidence is None:
         raise InputError(
-            f"{asked[0]} needs a confidence, and too few entities are known to learn one "
+            f"{limited_by[0]} needs a confidence, and too few entities are known to learn one "
             f"({alignment.n_known}; {2 * FEWEST_KNOWN} are needed)."
         )
     is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)

@@ -101,29 +101,32 @@ def _check_file(model: LivingModel, later: dict[str, list[float]]) -> None:
         except InputError:
             assert not path.exists(), "save refused the model, and left a file"
             return
-        one, other = model.add(later), load(path).add(later)
-        assert one.embedding.equals(other.embedding), "a loaded model adds other vectors"
+        of_model, of_file = model.add(later), load(path).add(later)
+        assert of_model.embedding.equals(of_file.embedding), "a loaded model adds other vectors"
 
 
 def _check_rows(predictor: Predictor) -> None:
     """Check what a predictor gives to some rows, to all, and to rows that come later."""
     rows, vectors = _made()
     space, is_known = Space(rows[:N_FITTED]), np.arange(N_FITTED) < N_KNOWN
-    given = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
-    before = given.embedding.copy()
-    every = predictor.predict(space, given)
+    known_rows = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
+    before = known_rows.embedding.copy()
+    every = predictor.predict(space, known_rows)
     assert every.vectors.shape == (N_FITTED - N_KNOWN, N_DIMS), "vectors of another shape"
-    np.testing.assert_array_equal(given.embedding, before, "predict changed what it was given")
-    some = predictor.predict(space, given, Unknown(np.array([1, 7])))
+    np.testing.assert_array_equal(known_rows.embedding, before, "predict changed what it was given")
+    of_two = predictor.predict(space, known_rows, Unknown(np.array([1, 7])))
     np.testing.assert_allclose(
-        some.vectors, every.vectors[[1, 7]], atol=1e-6, err_msg="asking for some rows changes them"
+        of_two.vectors,
+        every.vectors[[1, 7]],
+        atol=1e-6,
+        err_msg="asking for some rows changes them",
     )
-    for prediction, wanted in ((every, ALL), (some, Unknown(np.array([1, 7])))):
+    for prediction, wanted in ((every, ALL), (of_two, Unknown(np.array([1, 7])))):
         n_wanted, mix = len(prediction.vectors), prediction.composition.mix
         shares = mix.shares(np.arange(n_wanted))
-        spread = mix.spread(given.known, tol=1e-10)
+        spread = mix.spread(known_rows.known, tol=1e-10)
         np.testing.assert_allclose(
-            shares @ given.known, spread, atol=1e-6, err_msg="spread is not the sum of shares"
+            shares @ known_rows.known, spread, atol=1e-6, err_msg="spread is not the sum of shares"
         )
         if prediction.composition.trend is None:
             np.testing.assert_allclose(
@@ -132,9 +135,9 @@ def _check_rows(predictor: Predictor) -> None:
         for name in ("misfit", "straight", "tightness"):
             column = getattr(mix, name)()
             assert column.shape == (n_wanted,), f"{name} has not one number for each wanted row"
-        assert wanted.numbers(given).size == n_wanted
-    later = predictor.predict(space, given, New(rows[N_FITTED:]))
-    alone = predictor.predict(space, given, New(rows[-1:]))
+        assert wanted.numbers(known_rows).size == n_wanted
+    later = predictor.predict(space, known_rows, New(rows[N_FITTED:]))
+    alone = predictor.predict(space, known_rows, New(rows[-1:]))
     np.testing.assert_allclose(
         alone.vectors[0],
         later.vectors[-1],
@@ -152,13 +155,13 @@ def check_signal(signal: Signal) -> None:
     """
     rows, vectors = _made()
     space, is_known = Space(rows[:N_FITTED]), np.arange(N_FITTED) < N_KNOWN
-    given = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
+    known_rows = KnownRows(np.where(is_known[:, None], vectors[:N_FITTED], np.nan), is_known)
     for wanted in (ALL, New(rows[N_FITTED:])):
-        seen = seen_of(given, PAPER.predict(space, given, wanted), wanted)
-        column = signal(seen)
-        assert column.shape == (len(seen.vectors),), "not one number for each row"
+        predicted = seen_of(known_rows, PAPER.predict(space, known_rows, wanted), wanted)
+        column = signal(predicted)
+        assert column.shape == (len(predicted.vectors),), "not one number for each row"
         assert np.isfinite(column).all(), "some number is not finite"
-        np.testing.assert_array_equal(signal(seen), column, "another number when asked again")
+        np.testing.assert_array_equal(signal(predicted), column, "another number when asked again")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from vecfill.trust.choose.choice import permutation_p_value
 from vecfill.trust.choose.folds import dealt_out, fold_of
 from vecfill.trust.choose.scores import Judge
 from vecfill.trust.prove import signals as signals_module
-from vecfill.trust.prove.confidence import learn_confidence
 from vecfill.trust.prove.hidden import Hidden, hide_and_impute
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.signals import SIGNALS, signals
 
 from .made import Made, made

@@ -93,7 +93,7 @@ def test_the_first_component_is_gone_by_every_route(monkeypatch):
     np.testing.assert_allclose(np.linalg.norm(by_features, axis=1), 1)
     wide = unit_rows_without_first_component(np.hstack([domain, np.zeros((40, 600))]))
     np.testing.assert_allclose(wide[:, :7], by_features, atol=1e-9)
-    monkeypatch.setattr(preparation, "_SMALL", 5)
+    monkeypatch.setattr(preparation, "SMALL", 5)
     np.testing.assert_allclose(unit_rows_without_first_component(domain), by_features, atol=1e-9)
 
 

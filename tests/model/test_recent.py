@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 
+from vecfill.model.kernels import Recent
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, kernel_systems
-from vecfill.model.recent import Recent
 from vecfill.model.space import Space
 
 

@@ -19,10 +19,9 @@ from vecfill.model.predictors import (
     Sparsemax,
 )
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import Member, SourcesSpace
+from vecfill.model.sources import Member, SourcesSpace, extended
 from vecfill.model.space import Space
 from vecfill.model.stack import Stack
-from vecfill.model.stored_space import extended
 from vecfill.model.wanted import New, SourceRows, Unknown
 from vecfill.trust.prove.signals import SIGNALS, mixed_values, signals
 
@@ -80,8 +79,10 @@ def check_same(later, fitted, given, wanted, own, places) -> None:
 @over(seed=st.integers(0, 10**6))
 def test_a_row_that_comes_later_is_what_it_would_be_as_a_row_of_the_fit(name, seed):
     (rows, vectors), predictor = made(seed), PREDICTORS[name]
-    space, later_rows = Space(rows[:N_FITTED]), rows[N_FITTED:]
-    given, wanted = given_of(vectors, N_FITTED), New(later_rows)
+    space = Space(rows[:N_FITTED])
+    # A table goes the way that several sources go.
+    later_rows = SourceRows(N_NEW, {0: rows[N_FITTED:]}, {0: np.arange(N_NEW)})
+    given, wanted = given_of(vectors, N_FITTED), New(space.new_rows(later_rows))
     later = predictor.predict(space, given, wanted)
     wide = extended(space, later_rows, predictor)
     own, places = given_of(vectors, len(rows)), np.arange(N_FITTED - N_KNOWN, len(rows) - N_KNOWN)
@@ -100,29 +101,22 @@ def test_a_row_of_several_sources_is_what_it_would_be_as_a_row_of_the_fit(seed):
     weights = (((False, True), (0.0, 0.9)), ((True, True), (0.6, 0.5)))
     fused = Fused(("a", "b"), (0, 0), own_of, weights)
 
-    def spaces(stored: bool) -> SourcesSpace:
-        members = []
-        for name, half, places, predictor in zip("ab", halves, described, own_of, strict=True):
-            old, new = places[places < N_FITTED], places[places >= N_FITTED]
-            space = Space(half[old])
-            if stored:
-                space = extended(space, half[new], predictor)
-            n_all = len(rows) if stored else N_FITTED
-            members.append([Member(name, space, places if stored else old, n_all)])
-        return SourcesSpace(members)
-
+    members = [
+        [Member(name, Space(half[places[places < N_FITTED]]), places[places < N_FITTED], N_FITTED)]
+        for name, half, places in zip("ab", halves, described, strict=True)
+    ]
+    space = SourcesSpace(members)
     new = {number: places[places >= N_FITTED] for number, places in enumerate(described)}
-    wanted = New(
-        SourceRows(
-            N_NEW,
-            {number: halves[number][places] for number, places in new.items()},
-            {number: places - N_FITTED for number, places in new.items()},
-        )
+    later_rows = SourceRows(
+        N_NEW,
+        {number: halves[number][places] for number, places in new.items()},
+        {number: places - N_FITTED for number, places in new.items()},
     )
+    wanted = New(space.new_rows(later_rows))
     given, own = given_of(vectors, N_FITTED), given_of(vectors, len(rows))
     places = np.arange(N_FITTED - N_KNOWN, len(rows) - N_KNOWN)
-    later = fused.predict(spaces(False), given, wanted)
-    fitted = fused.predict(spaces(True), own, Unknown(places))
+    later = fused.predict(space, given, wanted)
+    fitted = fused.predict(extended(space, later_rows, fused), own, Unknown(places))
     check_same(later, fitted, given, wanted, own, places)
     for place in range(N_NEW):
         of_later, of_fitted = (each.composition.source_shares(place) for each in (later, fitted))

@@ -13,7 +13,7 @@ from vecfill.distributed.pieces import read_array
 from vecfill.distributed.tasks import Runner
 from vecfill.inputs.table.scaling import inverse
 from vecfill.method.scaling import SAFE_RANGE
-from vecfill.model.fitted_preparation import FittedPreparation
+from vecfill.model.preparation import FittedPreparation
 
 PREPARATIONS = ("as_given", "standardized", "unit_rows", "unit_rows_without_first_component")
 """Those whose statistics add up; ranks of columns do not."""

@@ -24,11 +24,10 @@ from vecfill.distributed.trend import Trend
 from vecfill.distributed.weighing import all_weights, folder_of, key_name, n_weights
 from vecfill.errors import InputError
 from vecfill.method.engine import row_blocks
-from vecfill.method.propagation import cut_off_rows
 from vecfill.method.solve.parts import OrderedParts, ordered_parts, split_columns
 from vecfill.method.solve.system import UnknownSystem
-from vecfill.model.predictors import LatentSemantic
 from vecfill.model.predictors.base import TOL
+from vecfill.model.predictors.propagating import refuse_cut_off
 from vecfill.model.space import WeightsKey
 from vecfill.trust.prove.signals import N_PROBES
 
@@ -123,7 +122,7 @@ def _refuse_cut_off(weights: csr_array, rows: np.ndarray, is_seen: np.ndarray) -
     counts[rows] = np.diff(weights.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     square = csr_array((weights.data, weights.indices, indptr), (is_seen.size, is_seen.size))
-    LatentSemantic.refuse_cut_off(cut_off_rows(square, is_seen))
+    refuse_cut_off(square, is_seen)
 
 
 def _known_columns(system: System, kind: str, slab: int, trend: Trend | None) -> np.ndarray:

@@ -17,7 +17,8 @@ from vecfill.distributed.tasks import Runner
 from vecfill.method.engine import row_blocks
 from vecfill.method.graph import lists_of_rows
 from vecfill.method.weights import convex_weights
-from vecfill.model.space import WeightsKey, misfit_of
+from vecfill.model.prediction import misfit_of
+from vecfill.model.space import WeightsKey
 
 ROWS_AT_ONCE = 16384
 """Rows whose neighbours are gathered together: 8 neighbours of 100 features are 52 MB."""

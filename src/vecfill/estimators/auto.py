@@ -168,7 +168,7 @@ class AutoImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         vectors, sure = added.embedding[names], np.full(len(keys), np.nan)
         if added.confidence is not None:
             sure[:] = added.confidence.values
-        fitted = np.array([self._row_of.get(each, -1) for each in keys])
+        fitted = np.array([self._row_of.get(key, -1) for key in keys])
         is_fitted = fitted >= 0
         vectors[is_fitted] = self.embedding_[fitted[is_fitted]]
         sure[is_fitted] = self.confidence_[fitted[is_fitted]]

@@ -202,9 +202,9 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return model.space.graph(key.preparation, key.min_degree)
 
     def _convergence(self) -> Convergence:
-        found = self._fitted().composition.convergence
-        assert found is not None
-        return found
+        convergence = self._fitted().composition.convergence
+        assert convergence is not None
+        return convergence
 
     def _predictor(self) -> LatentSemantic:
         """Return the predictor that the parameters describe; it refuses what cannot be."""
@@ -233,12 +233,12 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return space
 
     def _warn_if_unfinished(self) -> None:
-        went = self._convergence()
-        if went.outcome is Outcome.MAX_ITER_REACHED:
+        convergence = self._convergence()
+        if convergence.outcome is Outcome.MAX_ITER_REACHED:
             warnings.warn(
                 f"The power iteration stopped at max_iter={self.max_iter} with a relative change "
-                f"of {went.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or tol, "
-                f'or use solver="direct".',
+                f"of {convergence.relative_change:.2g}, above tol={self.tol:g}. Raise max_iter or "
+                f'tol, or use solver="direct".',
                 ConvergenceWarning,
                 stacklevel=3,
             )

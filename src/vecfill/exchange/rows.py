@@ -10,7 +10,7 @@ import numpy as np
 from vecfill import checks
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.living.added import Added
+from vecfill.living.adding import Added
 from vecfill.living.model import LivingModel
 from vecfill.result import Result
 

@@ -256,6 +256,10 @@ class KeptSource:
         """Whether the names of new entities are all that it needs."""
         return self.reader is not None and self.reader.reads_names
 
+    def finds(self, facts: Facts) -> bool:
+        """Tell whether a table has what this source needs."""
+        return self.reader is not None and self.reader.finds(facts)
+
     def refuse_absurd(self, rows: Any, entities: Sequence[str]) -> None:
         """Refuse a row so far away that known entities cannot be told apart from there."""
         if self.low is None or self.high is None or is_sparse(rows):

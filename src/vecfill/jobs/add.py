@@ -19,7 +19,7 @@ from vecfill.io.atomic import atomic_output, checked_target, together
 from vecfill.io.table_files import check_suffix, rewritten_columns, table_format
 from vecfill.io.tables import TableFile, read_table
 from vecfill.io.targets import check_targets
-from vecfill.living.added import Added
+from vecfill.living.adding import Added
 from vecfill.living.model import LivingModel, load
 
 

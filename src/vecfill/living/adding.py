@@ -1,19 +1,26 @@
-"""A table of new entities -> their rows in every source of a model."""
+"""A table of new entities -> their rows in every source of a model; and what they get, `Added`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, KeptSource, facts_of
 from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
+from vecfill.trust.explain import Explanation
+from vecfill.trust.prove.confidence import Confidence
+from vecfill.wording import count
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +28,8 @@ class NewEntities:
     """New entities as the model reads them."""
 
     names: tuple[str, ...]
-    rows: Any = field(repr=False)
-    """Their rows, or `SourceRows` if the model has several sources."""
+    rows: SourceRows = field(repr=False)
+    """Their rows in each source."""
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
 
 
@@ -31,39 +38,36 @@ def read_new(
     tables: Mapping[str, Facts],
     is_new: Mapping[str, bool],
     *,
-    used: Sequence[bool],
-    is_joint: bool,
+    is_used: Sequence[bool],
     encoder: Any = None,
 ) -> NewEntities:
     """Return the rows of those entities that are new, source by source.
 
-    `tables` are the facts of each source by name. Only sources that are `used` are read.
+    `tables` are the facts of each source by name. Only sources that are used are read.
     """
     names = tuple(name for name, is_it in is_new.items() if is_it)
     place = {name: number for number, name in enumerate(names)}
     unusual: list[list[str]] = [[] for _ in names]
     rows: dict[int, Any] = {}
     places: dict[int, np.ndarray] = {}
-    for number, (source, is_used) in enumerate(zip(sources, used, strict=True)):
-        if not is_used or not names:
+    for number, (source, reads) in enumerate(zip(sources, is_used, strict=True)):
+        if not reads or not names:
             continue
         facts = Facts(names, {}) if source.reads_names else tables.get(source.name)
         if facts is None:
             continue
-        found = source.read(facts, encoder)
-        kept = [row for row, name in enumerate(found.entities) if name in place]
-        if not kept:
+        later_rows = source.read(facts, encoder)
+        new_rows = [row for row, name in enumerate(later_rows.entities) if name in place]
+        if not new_rows:
             continue
-        its = found.rows[kept]
-        source.refuse_absurd(its, [found.entities[row] for row in kept])
-        rows[number] = csr_array(its) if issparse(its) else its
-        places[number] = np.array([place[found.entities[row]] for row in kept], np.int64)
-        for at, row, far in zip(places[number], kept, source.out_of_range(its), strict=True):
-            unusual[at] += [*found.unusual[row], *([far] if far else [])]
-    told = tuple(tuple(each) for each in unusual)
-    if not is_joint:
-        return NewEntities(names, rows.get(0), told)
-    return NewEntities(names, SourceRows(len(names), rows, places), told)
+        of_new = later_rows.rows[new_rows]
+        source.refuse_absurd(of_new, [later_rows.entities[row] for row in new_rows])
+        rows[number] = csr_array(of_new) if issparse(of_new) else of_new
+        places[number] = np.array([place[later_rows.entities[row]] for row in new_rows], np.int64)
+        for at, row, far in zip(places[number], new_rows, source.out_of_range(of_new), strict=True):
+            unusual[at] += [*later_rows.unusual[row], *([far] if far else [])]
+    reasons = tuple(tuple(of_entity) for of_entity in unusual)
+    return NewEntities(names, SourceRows(len(names), rows, places), reasons)
 
 
 def refuse_unknown_options(options: Mapping[str, Any]) -> None:
@@ -83,22 +87,112 @@ def facts_by_source(
     A mapping from names of sources gives each its own table. A single table serves every source
     that finds its columns there.
     """
-    known = [each.name for each in sources]
+    known = [source.name for source in sources]
     is_mapping = isinstance(table, Mapping) and bool(table)
     if is_mapping and len(sources) > 1 and all(name in known for name in table):
         return {
-            name: facts_of(each, key=key, names=names, **options) for name, each in table.items()
+            name: facts_of(source, key=key, names=names, **options)
+            for name, source in table.items()
         }
     strange = [name for name in table if name not in known] if is_mapping else []
     if is_mapping and len(sources) > 1 and len(strange) < len(table):
         raise InputError(
             f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
         )
-    described = [each for each in sources if not each.reads_names]
+    described = [source for source in sources if not source.reads_names]
     facts = facts_of(table, key=key, names=names, names_suffice=not described, **options)
     if not described:
-        return {each.name: facts for each in sources}
-    usable = [each for each in described if each.reader is not None and each.reader.finds(facts)]
+        return {source.name: facts for source in sources}
+    usable = [source for source in described if source.finds(facts)]
     if not usable:
         usable = described[:1]  # its reader says what is missing
-    return {each.name: facts for each in usable}
+    return {source.name: facts for source in usable}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Added:
+    """New entities with vectors, confidence and reasons.
+
+    Examples
+    --------
+    >>> from vecfill import impute
+    >>> from vecfill.sample import towns
+    >>> places, known = towns()
+    >>> added = impute(places, known).to_model().add({"newtown": [0.1, 0.2], "town3": [0.0, 0.0]})
+    >>> added
+    Added: 1 new entity; confidence 1.00
+      already known  'town3'
+    >>> added.embedding["newtown"].round(1)
+    array([0.1, 0.2, 0. , 0. , 0. ])
+    """
+
+    embedding: Embedding
+    """The new entities and their vectors."""
+    confidence: Confidence | None
+    """How far to trust each of them; ``None`` if the model has learnt no confidence."""
+    unusual: dict[str, tuple[str, ...]]
+    """New entities unlike anything fitted, and why; their bounds are cautious."""
+    already_known: tuple[str, ...]
+    """Entities of the new table whose vectors the model knows; they were not imputed."""
+    already_imputed: tuple[str, ...]
+    """Entities of the new table that the model has imputed before."""
+    undescribed: tuple[str, ...]
+    """Entities that no source describes that the model uses; they got no vector."""
+    notes: tuple[str, ...]
+    _explained: Callable[[int, int], Explanation] = field(repr=False)
+
+    def explain(self, word: str, n: int = 10) -> Explanation:
+        """Return the `n` known entities that contribute most to a new one."""
+        if word not in self.embedding:
+            raise InputError(
+                f"{printable(word)!r} is not among the {len(self.embedding)} new entities."
+            )
+        return self._explained(self.embedding.row(word), n)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "added": [self._about(row) for row in range(len(self.embedding))],
+            "already_known": list(self.already_known),
+            "already_imputed": list(self.already_imputed),
+            "undescribed": list(self.undescribed),
+            "notes": list(self.notes),
+        }
+
+    def _about(self, row: int) -> dict[str, Any]:
+        word = self.embedding.words[row]
+        about: dict[str, Any] = {"entity": word, "unusual": list(self.unusual.get(word, ()))}
+        if self.confidence is not None:
+            about["confidence"] = float(self.confidence.values[row])
+            about["lower_bound"] = float(self.confidence.lower_bound[row])
+        return about
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each new entity: vector, confidence, bound, what is unusual."""
+        import pandas  # noqa: PLC0415
+
+        sure = self.confidence
+        words = self.embedding.words
+        columns = {
+            "confidence": None if sure is None else sure.values,
+            "lower_bound": None if sure is None else sure.lower_bound,
+            "unusual": ["; ".join(self.unusual.get(word, ())) for word in words],
+            "vector": list(self.embedding.vectors),
+        }
+        return pandas.DataFrame(columns, index=pandas.Index(words, name="entity"))
+
+    def __repr__(self) -> str:
+        n_new = len(self.embedding)
+        head = f"Added: {count(n_new, 'new entity')}"
+        if self.confidence is not None and n_new:
+            head += f"; confidence {float(np.median(self.confidence.values)):.2f}"
+        lines = [head]
+        for title, names in (
+            ("already known", self.already_known),
+            ("already imputed", self.already_imputed),
+            ("not described", self.undescribed),
+            ("unusual", tuple(self.unusual)),
+        ):
+            if names:
+                lines.append(f"  {title:13}  {listed(names)}")
+        return "\n".join(lines)

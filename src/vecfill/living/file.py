@@ -1,7 +1,8 @@
-"""The file of a model: its parts by name, each read and checked when it is first needed.
+"""What is kept of a fitted model, and its file: each part is read when it is first needed.
 
-One safetensors file. Its metadata says the version, what the model is, and how each part is put
-together from arrays. Only classes in `CLASSES` are ever made from a file.
+`Kept` has one typed part for everything but the space. The file is one safetensors file. Its
+metadata says the version, what the model is, and how each part is put together from arrays. Only
+classes in `CLASSES` are ever made from a file.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -27,15 +29,13 @@ from vecfill.inputs.texts.text import EncoderReader, TextReader
 from vecfill.inputs.texts.text_rows import TextModel, WordsReader
 from vecfill.io.mapped import MappedArrays, write_mapped
 from vecfill.io.packing import Packer, Unpacker
-from vecfill.living.kept import Kept
 from vecfill.model import predictors
-from vecfill.model.fitted_preparation import FittedPreparation
 from vecfill.model.offset import Curve, OffsetRule
+from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import Member, SourcesSpace
-from vecfill.model.space import Space
+from vecfill.model.preparation import FittedPreparation
+from vecfill.model.space import SpaceSize
 from vecfill.model.stack import Stack
-from vecfill.model.stored_space import SpaceSize, StoredSpace
 from vecfill.model.stretch import Stretch
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.choose.scores import RowScores
@@ -44,6 +44,85 @@ from vecfill.trust.prove.hidden import Cosines, Hidden
 from vecfill.trust.prove.learning import Teacher, Teachers
 from vecfill.trust.prove.proof import Suspicion
 from vecfill.trust.prove.strata import Stratum
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is kept of a fitted model; its domain is kept by the `Space`.
+
+    From a file, each part is read and checked when it is first asked for.
+    """
+
+    names: KeptNames
+    """Names of all entities, known and imputed."""
+    columns: tuple[str, ...]
+    """Names of the columns of the domain."""
+    predictor: Predictor
+    """How the vectors were imputed, with everything that was chosen."""
+    embedding: np.ndarray = field(repr=False)
+    """(n_rows, n_dims) vectors of all entities, known and imputed."""
+    is_known: np.ndarray = field(repr=False)
+    """(n_rows,) which entities have a known vector."""
+    is_left_out: np.ndarray = field(repr=False)
+    """(n_rows,) which entities are imputed but not given."""
+    calibrates_norms: bool
+    """Whether imputed vectors get lengths like those of known ones."""
+    sources: tuple[later_rows.KeptSource, ...] = field(repr=False)
+    """How every source was read."""
+    rule: OffsetRule | None
+    """How the offset of rare entities is found, if there is one."""
+    stretch: Stretch
+    """By what the steps of imputed rows from the mean are multiplied."""
+    rarity: np.ndarray = field(repr=False)
+    """(n_rows,) how rare each entity is."""
+    has_rarity: np.ndarray = field(repr=False)
+    """(n_rows,) whether that is known."""
+    is_spared: np.ndarray | None = field(repr=False)
+    """(n_rows,) which entities are unknown for another reason than rarity."""
+    teachers: Teachers | None = field(repr=False)
+    """From what confidence is learnt; ``None`` if too few entities are known."""
+    confidence: Confidence | None = field(repr=False)
+    """Of every imputed row; ``None`` if it is to be learnt when it is first asked for."""
+    reports: tuple[SourceReport, ...] = field(repr=False)
+    """What became of each source at the fit; empty if there was one table."""
+    strata: tuple[Stratum, ...] = field(repr=False)
+    """Kinds of entities, and what was proved about each at the fit."""
+    suspicious: tuple[Suspicion, ...] = field(repr=False)
+    """Known entities that their neighbours contradict, worst first."""
+    notes: tuple[str, ...] = field(repr=False)
+    """What there was to say at the fit."""
+    signals: tuple[str, ...]
+    """Names of the signals from which confidence is learnt, in the order of their columns."""
+    for_adding: Mapping[str, Any] | None = field(repr=False)
+    """What the predictor keeps so that adding is quick; ``None`` if it is to be computed again."""
+
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, Any]) -> Kept:
+        """Return parts that are read when they are asked for."""
+        model = object.__new__(cls)
+        vars(model)["_parts"] = parts
+        return model
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what was not read before comes here.
+        if "_parts" not in vars(self) or name not in NAMES:
+            raise AttributeError(name)
+        vars(self)[name] = part = vars(self)["_parts"][name]
+        return part
+
+    def changed(self, **parts: Any) -> Kept:
+        """Return the same with other parts; what was not read yet stays in its file."""
+        assert set(parts) <= set(NAMES)
+        model = object.__new__(Kept)
+        vars(model).update(vars(self) | parts)
+        return model
+
+    def by_name(self) -> dict[str, Any]:
+        """Return all parts, read."""
+        return {name: getattr(self, name) for name in NAMES}
+
+
+NAMES = tuple(part.name for part in fields(Kept))
 
 KIND = "vecfill model"
 VERSION = 2
@@ -62,7 +141,7 @@ _SIGNALS_OF_VERSION_1 = (
     "tightness",
 )
 
-_KEPT = (
+_CLASSES = (
     ColumnsReader,
     matrices.ArrayReader,
     matrices.DistancesReader,
@@ -105,7 +184,7 @@ _KEPT = (
     Stratum,
 )
 
-CLASSES: Mapping[str, type] = {each.__name__: each for each in _KEPT}
+CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in _CLASSES}
 """What a file may hold, besides types of columns."""
 
 
@@ -137,8 +216,10 @@ def _hidden_of_version_1(**values: Any) -> Hidden:
 
 
 def _teachers_of_version_1(**values: Any) -> Teachers:
-    told, kinds = values["told"], (values["kinds"],)
-    return Teachers(None, Teacher(told, kinds, values["proof"], values["other"]), values["level"])
+    features, kinds = values["told"], (values["kinds"],)
+    return Teachers(
+        None, Teacher(features, kinds, values["proof"], values["other"]), values["level"]
+    )
 
 
 CLASSES_OF_VERSION_1: Mapping[str, Callable[..., Any]] = {
@@ -160,7 +241,7 @@ _KINDS = {
 
 def write_model(
     path: str | os.PathLike[str],
-    kept: Kept,
+    model: Kept,
     spaces: Mapping[str, Any],
     about: Mapping[str, Any],
     *,
@@ -170,7 +251,7 @@ def write_model(
 
     What could not be loaded again is refused.
     """
-    packer, parts = Packer(classes()), {**kept.by_name(), **spaces}
+    packer, parts = Packer(classes()), {**model.by_name(), **spaces}
     packed = {name: packer.pack(parts[name], name) for name in parts}
     summary = {"model": dict(about), "parts": packed}
     write_mapped(path, packer.arrays, summary, kind=KIND, version=VERSION, overwrite=overwrite)
@@ -204,9 +285,9 @@ class FileParts(Mapping[str, Any]):
         packed, about = self._arrays.about.get("parts"), self._arrays.about.get("model")
         if not isinstance(packed, dict) or not isinstance(about, dict):
             raise FormatError(f"{path} has no model in it. Save the model again.")
-        for name, each in packed.items():
+        for name, part_packed in packed.items():
             kind = "SpaceSize" if name.endswith(" size") else _KINDS.get(name)
-            if kind is not None and kind not in _described(each):
+            if kind is not None and kind not in _described(part_packed):
                 raise FormatError(
                     f"{path}: the part {name!r} is not of the kind {kind}. The file was changed: "
                     "save the model again."
@@ -258,23 +339,3 @@ class FileParts(Mapping[str, Any]):
 def _described(packed: Any) -> tuple[Any, ...]:
     """Return the kind of a packed part, and its class if it has one."""
     return (packed.get("#"), packed.get("class")) if isinstance(packed, dict) else ()
-
-
-def stored_space(parts: Mapping[str, Any], n_all: int, *, n_jobs: int | None = None) -> Space:
-    """Return the space of a model of so many rows, or the spaces of its sources."""
-    layout = parts["layout"]
-    found = [
-        StoredSpace(
-            parts[f"space {number} size"],
-            lambda name, number=number: parts[f"space {number} {name}"],
-            n_jobs=n_jobs,
-        )
-        for number in range(layout["n_spaces"])
-    ]
-    if not layout["is_joint"]:
-        return found[0]
-    members = [
-        Member(name, space, parts[f"space {number} members"], n_all)
-        for number, (name, space) in enumerate(zip(layout["names"], found, strict=True))
-    ]
-    return SourcesSpace([[member] for member in members])

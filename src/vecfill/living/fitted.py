@@ -10,11 +10,10 @@ import numpy as np
 from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.later_rows import KeptSource
 from vecfill.inputs.names.kept_names import KeptNames
-from vecfill.living.kept import Kept
+from vecfill.living.file import Kept
 from vecfill.living.model import LivingModel
 from vecfill.model.fitted import Model
 from vecfill.model.offset import OffsetRule
-from vecfill.model.predictors.fused import Fused
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.proof import Proof
 from vecfill.trust.prove.signals import SIGNALS
@@ -51,7 +50,7 @@ def living_model(
     predictor = model.predictor.settled(model.space, model.as_predicted())
     # Only the way of reading each source that was chosen goes on.
     predictor, space = predictor.with_chosen_variants(model.space)
-    kept = Kept(
+    parts = Kept(
         names=KeptNames.of(alignment.domain.entities),
         columns=tuple(alignment.domain.columns),
         predictor=predictor,
@@ -74,17 +73,16 @@ def living_model(
         signals=tuple(SIGNALS),
         for_adding=None,
     )
-    return LivingModel(kept, about=about, space=space)
+    return LivingModel(parts, about=about, space=space)
 
 
 def _sources(alignment: Alignment, model: Model) -> tuple[KeptSource, ...]:
     """Return how every source was read, and the range of the known entities in it."""
     domain, is_known = alignment.domain, alignment.is_known
-    which = model.predictor.variants if isinstance(model.predictor, Fused) else None
-    place = {name: row for row, name in enumerate(domain.entities)}
+    row_of = {name: row for row, name in enumerate(domain.entities)}
     sources = []
     for number, source in enumerate(domain.sources):
-        variant = source.variants[0 if which is None else which[number]]
-        rows = np.array([place[name] for name in variant.entities], np.int64)
+        variant = source.variants[model.predictor.variant_of(number)]
+        rows = np.array([row_of[name] for name in variant.entities], np.int64)
         sources.append(KeptSource.of(source.name, variant, is_known[rows]))
     return tuple(sources)

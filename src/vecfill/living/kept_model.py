@@ -15,16 +15,13 @@ from vecfill.embedding import printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
-from vecfill.living.file import fitting_parts
-from vecfill.living.kept import Kept
+from vecfill.living.file import Kept, fitting_parts
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
-from vecfill.model.offset import OffsetRule, Offsets
+from vecfill.model.offset import Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.space import Space
-from vecfill.model.stored_space import space_parts
-from vecfill.model.stretch import Stretch
+from vecfill.model.sources import AnySpace
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Suspicion
@@ -59,13 +56,13 @@ class KeptModel:
 
     def __init__(
         self,
-        kept: Kept,
+        model: Kept,
         *,
         about: Mapping[str, Any],
-        space: Space,
+        space: AnySpace,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._kept = kept
+        self._kept = model
         self._path = path
         self.about = dict(about)
         """What the model is: when it was made, with what, from what, how good it is."""
@@ -89,8 +86,8 @@ class KeptModel:
     @property
     def key(self) -> str | None:
         """Column that named the entities at the fit, if there was one."""
-        keys = [getattr(each.reader, "key", None) for each in self._kept.sources]
-        return next((each for each in keys if each is not None), None)
+        keys = [getattr(key.reader, "key", None) for key in self._kept.sources]
+        return next((key for key in keys if key is not None), None)
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
@@ -112,16 +109,6 @@ class KeptModel:
         """What there was to say at the fit."""
         return self._kept.notes
 
-    @property
-    def _embedding(self) -> np.ndarray:
-        """(n_rows, n_dims) vectors of all entities, known and imputed."""
-        return self._kept.embedding
-
-    @property
-    def _is_left_out(self) -> np.ndarray:
-        """(n_rows,) which entities are imputed but not given."""
-        return self._kept.is_left_out
-
     @cached_property
     def _unknown(self) -> np.ndarray:
         return np.flatnonzero(~self.is_known)
@@ -131,13 +118,9 @@ class KeptModel:
         return np.flatnonzero(self.is_known)
 
     @property
-    def _used(self) -> list[bool]:
+    def _is_used(self) -> list[bool]:
         """Which sources the predictor uses."""
-        return [each is not None for _, each in self.predictor.by_source(self.space)]
-
-    @property
-    def _rule(self) -> OffsetRule | None:
-        return self._kept.rule
+        return [predictor is not None for _, predictor in self.predictor.by_source(self.space)]
 
     @property
     def _is_spared(self) -> np.ndarray:
@@ -152,26 +135,22 @@ class KeptModel:
         return self._mixed[0].shape[1]
 
     @property
-    def _stretch(self) -> Stretch:
-        return self._kept.stretch
-
-    @property
     def _rarity(self) -> np.ndarray:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
         return np.where(self._kept.has_rarity, self._kept.rarity, np.nan)
 
     @cached_property
     def _offsets(self) -> Offsets | None:
-        if self._rule is None:
+        if self._kept.rule is None:
             return None
-        given = KnownRows(self._embedding, self.is_known)
-        return self._rule.offsets(self._rarity, given, self._is_spared)
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
+        return self._kept.rule.offsets(self._rarity, known_rows, self._is_spared)
 
     @cached_property
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without offset, not stretched."""
-        given = KnownRows(self._embedding, self.is_known, is_imputed=True)
-        return as_predicted(given, self._offsets, self._stretch)
+        known_rows = KnownRows(self._kept.embedding, self.is_known, is_imputed=True)
+        return as_predicted(known_rows, self._offsets, self._kept.stretch)
 
     @cached_property
     def _given(self) -> KnownRows:
@@ -188,7 +167,7 @@ class KeptModel:
     def _carried(self) -> np.ndarray:
         """What known rows carry to be mixed as vectors are; with an offset, rarity comes last."""
         values, _ = self._mixed
-        if self._rule is None:
+        if self._kept.rule is None:
             return values
         return np.column_stack([values, self._rarity[self.is_known]])
 
@@ -196,7 +175,7 @@ class KeptModel:
     def _centre(self) -> np.ndarray:
         """The mean of the known vectors, as the predictor saw them."""
         # Block by block: a copy of all known rows would cost more than all the rest of an `add`.
-        rows, total = self._rest, np.zeros(self._embedding.shape[1])
+        rows, total = self._rest, np.zeros(self._kept.embedding.shape[1])
         for block in row_blocks(rows.is_known.size, ROWS_PER_BLOCK):
             known = rows.embedding[block][rows.is_known[block]]
             total += known.sum(axis=0, dtype=np.float64)
@@ -205,8 +184,10 @@ class KeptModel:
     @cached_property
     def _model(self) -> Model:
         composition = self.predictor.composition(self.space, self._rest)
-        given = KnownRows(self._embedding, self.is_known)
-        return Model(self.space, self.predictor, given, composition, self._offsets, self._stretch)
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
+        return Model(
+            self.space, self.predictor, known_rows, composition, self._offsets, self._kept.stretch
+        )
 
     @cached_property
     def _confidence(self) -> Confidence | None:
@@ -214,10 +195,12 @@ class KeptModel:
         teachers = self._kept.teachers
         if teachers is None or self._kept.confidence is not None:
             return self._kept.confidence
-        rest = self._rest
-        prediction = replace(self._model.prediction, vectors=rest.embedding[rest.unknown])
-        seen = signals(rest, prediction, names=self._kept.signals)
-        return teachers.of_names(seen, self.names.at(self._unknown))
+        known_rows = self._rest
+        prediction = replace(
+            self._model.prediction, vectors=known_rows.embedding[known_rows.unknown]
+        )
+        columns = signals(known_rows, prediction, names=self._kept.signals)
+        return teachers.of_names(columns, self.names.at(self._unknown))
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None
@@ -229,54 +212,54 @@ class KeptModel:
         return row
 
     def _checked(self, name: str, vector: Any) -> np.ndarray:
-        found = checks.embedding_rows(np.asarray(vector)[None])[0]
-        n_dims = self._embedding.shape[1]
-        if found.shape != (n_dims,) or not np.isfinite(found).all():
+        checked = checks.embedding_rows(np.asarray(vector)[None])[0]
+        n_dims = self._kept.embedding.shape[1]
+        if checked.shape != (n_dims,) or not np.isfinite(checked).all():
             raise InputError(
                 f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
-                f"shape {found.shape}."
+                f"shape {checked.shape}."
             )
-        return found
+        return checked
 
     def _offsets_of_new(
-        self, names: Sequence[str], counts: Mapping[str, float], mixed: np.ndarray
+        self, names: Sequence[str], counts: Mapping[str, float], rarity_of_mix: np.ndarray
     ) -> tuple[np.ndarray, tuple[str, ...]]:
         """Return what is put back into the vectors of new entities for their rarity.
 
         `mixed` is the rarity of what each of them is made of.
         """
-        if self._rule is None:
+        if self._kept.rule is None:
             if counts:
                 raise InputError(
                     "counts= has no effect: the model takes no offset of rare entities into "
                     "account. Leave it out."
                 )
             return np.zeros((len(names), 1)), ()
-        own = np.array([counts.get(name, np.nan) for name in names], np.float64)
-        is_used = self._rule.uses_own
+        of_counts = np.array([counts.get(name, np.nan) for name in names], np.float64)
+        is_used = self._kept.rule.uses_own
         if counts and not is_used:
             raise InputError(
                 "counts= has no effect: the model was fitted without counts. Leave it out."
             )
-        given = KnownRows(self._embedding, self.is_known)
-        mixed = np.where(self._are_spared(names), mixed, np.nan)
-        found = self._rule.offsets_of_new(self._rarity, given, own, mixed)
-        n_without = int(np.isnan(own).sum())
+        known_rows = KnownRows(self._kept.embedding, self.is_known)
+        rarity_of_mix = np.where(self._are_spared(names), rarity_of_mix, np.nan)
+        offsets = self._kept.rule.offsets_of_new(self._rarity, known_rows, of_counts, rarity_of_mix)
+        n_without = int(np.isnan(of_counts).sum())
         if is_used and n_without:
-            who = count(n_without, "new entity has", "new entities have")
-            return found, (f"{who} no count; taken as the rarest.",)
-        return found, ()
+            lacking = count(n_without, "new entity has", "new entities have")
+            return offsets, (f"{lacking} no count; taken as the rarest.",)
+        return offsets, ()
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
         """Tell which new entities are unknown for another reason than rarity."""
-        if self._rule is None or not self._rule.spares_several:
+        if self._kept.rule is None or not self._kept.rule.spares_several:
             return np.zeros(len(names), np.bool_)
         return has_several_words(names)
 
     def _factors_of_new(self, names: Sequence[str]) -> np.ndarray:
         """Return by what the steps of new entities from the mean are multiplied, a column."""
-        is_plain = np.full(len(names), self._rule is None) | self._are_spared(names)
-        return np.where(is_plain, self._stretch.plain, self._stretch.rare)[:, None]
+        is_plain = np.full(len(names), self._kept.rule is None) | self._are_spared(names)
+        return np.where(is_plain, self._kept.stretch.plain, self._kept.stretch.rare)[:, None]
 
     def _set(self, **parts: Any) -> None:
         """Change parts of the model, and forget what was derived from them."""
@@ -291,26 +274,26 @@ class KeptModel:
         """
         rarity, has_rarity = self._kept.rarity, self._kept.has_rarity
         offsets, spared = None, self._is_spared & ~is_known
-        if self._rule is not None:
+        if self._kept.rule is not None:
             # What became known is not rarer than anything known before: nothing says how rare.
             is_new = is_known & (~has_rarity | self._is_spared)
             rarest = float(rarity[is_known & ~is_new].max())
             rarity = np.where(is_new, rarest, rarity)
             has_rarity = has_rarity | is_new
-            told = np.where(has_rarity & ~spared, rarity, np.nan)
-            offsets = self._rule.offsets(told, KnownRows(embedding, is_known), spared)
+            of_rare = np.where(has_rarity & ~spared, rarity, np.nan)
+            offsets = self._kept.rule.offsets(of_rare, KnownRows(embedding, is_known), spared)
         model = fit(
             self.predictor,
             self.space,
             embedding,
             is_known,
             offsets=offsets,
-            stretch=self._stretch,
+            stretch=self._kept.stretch,
             in_place=True,
         )
         if model.offsets is not None:
             rarity[spared] = model.offsets.assumed[spared[model.rows.unknown]]
-        left_out = self._is_left_out & ~is_known
+        left_out = self._kept.is_left_out & ~is_known
         self._set(
             embedding=model.embedding,
             is_known=is_known,
@@ -321,19 +304,6 @@ class KeptModel:
             for_adding=None,
             confidence=None,
         )
-
-    def _space_parts(self) -> dict[str, Any]:
-        """Return the parts of all spaces, by number."""
-        sources = self.predictor.by_source(self.space)
-        names, is_joint = [member.name for member, _ in sources], self.space.is_joint
-        layout = {"n_spaces": len(sources), "is_joint": is_joint, "names": names}
-        parts: dict[str, Any] = {"layout": layout}
-        for number, (member, predictor) in enumerate(sources):
-            found = space_parts(member.space, predictor)
-            parts |= {f"space {number} {name}": each for name, each in found.items()}
-            if is_joint:
-                parts[f"space {number} members"] = member.rows
-        return parts
 
 
 _DERIVED = (

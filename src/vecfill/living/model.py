@@ -12,18 +12,20 @@ import numpy as np
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames, NamesOfRows
-from vecfill.living.added import Added
-from vecfill.living.adding import NewEntities, facts_by_source, read_new, refuse_unknown_options
-from vecfill.living.file import FileParts, fitting_parts, stored_space, write_model
-from vecfill.living.kept import Kept
+from vecfill.living.adding import (
+    Added,
+    NewEntities,
+    facts_by_source,
+    read_new,
+    refuse_unknown_options,
+)
+from vecfill.living.file import FileParts, Kept, fitting_parts, write_model
 from vecfill.living.kept_model import KeptModel, fitting
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import shares_of_way
 from vecfill.model.prediction import Prediction
-from vecfill.model.sources import Member, SourcesSpace
-from vecfill.model.space import Space
-from vecfill.model.stored_space import extended
+from vecfill.model.sources import extended, stored_parts, stored_space
 from vecfill.model.wanted import New
 from vecfill.trust.explain import Explanation, composed_of, explained
 from vecfill.trust.lengths import norm_factors, norm_factors_of_new
@@ -57,27 +59,27 @@ class LivingModel(KeptModel):
     def known(self) -> Embedding:
         """The known entities and their vectors."""
         rows = np.flatnonzero(self.is_known)
-        return Embedding(self.names.at(rows), self._embedding[rows])
+        return Embedding(self.names.at(rows), self._kept.embedding[rows])
 
     @property
     @fitting
     def embedding(self) -> Embedding:
         """The imputed entities and their vectors."""
-        rows = self._unknown[~self._is_left_out[self._unknown]]
-        vectors = self._embedding[rows]
+        rows = self._unknown[~self._kept.is_left_out[self._unknown]]
+        vectors = self._kept.embedding[rows]
         if self._kept.calibrates_norms:
-            unknown = self._embedding[self._unknown]
-            factors = norm_factors(unknown, self._embedding[self.is_known])
-            vectors = vectors * factors[~self._is_left_out[self._unknown]][:, None]
-        return Embedding(self.names.at(rows), in_range_of(self._embedding.dtype, vectors))
+            unknown = self._kept.embedding[self._unknown]
+            factors = norm_factors(unknown, self._kept.embedding[self.is_known])
+            vectors = vectors * factors[~self._kept.is_left_out[self._unknown]][:, None]
+        return Embedding(self.names.at(rows), in_range_of(self._kept.embedding.dtype, vectors))
 
     @property
     @fitting
     def confidence(self) -> Confidence | None:
         """How far to trust each imputed entity, aligned with `embedding`."""
-        found = self._confidence
-        is_kept = ~self._is_left_out[self._unknown]
-        return None if found is None else found.rows(is_kept)
+        confidence = self._confidence
+        is_kept = ~self._kept.is_left_out[self._unknown]
+        return None if confidence is None else confidence.rows(is_kept)
 
     @fitting
     def explain(self, word: str, n: int = 10) -> Explanation:
@@ -156,16 +158,15 @@ class LivingModel(KeptModel):
             sources,
             tables,
             {name: row is None for name, row in rows.items()},
-            used=self._used,
-            is_joint=self.space.is_joint,
+            is_used=self._is_used,
             encoder=encoder,
         )
-        there = [(name, row) for name, row in rows.items() if row is not None]
+        fitted = [(name, row) for name, row in rows.items() if row is not None]
         added = self._added(
             new,
             counts or {},
-            already_known=tuple(name for name, row in there if self.is_known[row]),
-            already_imputed=tuple(name for name, row in there if not self.is_known[row]),
+            already_known=tuple(name for name, row in fitted if self.is_known[row]),
+            already_imputed=tuple(name for name, row in fitted if not self.is_known[row]),
         )
         if keep and len(added.embedding):
             self._keep(new, added)
@@ -179,7 +180,7 @@ class LivingModel(KeptModel):
         learnt about confidence stays; it is applied to the new vectors when first asked for.
         """
         vectors = {self._row(name): self._checked(name, known[name]) for name in known}
-        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
+        embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
         for row, vector in vectors.items():
             embedding[row], is_known[row] = vector, True
         self._refit(embedding, is_known)
@@ -193,8 +194,8 @@ class LivingModel(KeptModel):
         """
         chosen = [names] if isinstance(names, str) else list(names)
         rows = np.array([self._row(name) for name in chosen], np.int64)
-        embedding, is_known = np.array(self._embedding), np.array(self.is_known)
-        left_out = np.array(self._is_left_out)
+        embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
+        left_out = np.array(self._kept.is_left_out)
         left_out[rows[~is_known[rows]]] = True
         self._set(is_left_out=left_out)
         forgotten = rows[is_known[rows]]
@@ -212,21 +213,22 @@ class LivingModel(KeptModel):
         A safetensors file with JSON metadata; `vecfill.load` opens it. Nothing in it is executed
         when it is loaded.
         """
-        write_model(path, self._complete(), self._space_parts(), self.about, overwrite=overwrite)
+        spaces = stored_parts(self.space, self.predictor)
+        write_model(path, self._complete(), spaces, self.about, overwrite=overwrite)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file would hold: copying is saving and loading."""
         return {
             "kept": self._complete().by_name(),
-            "spaces": self._space_parts(),
+            "spaces": stored_parts(self.space, self.predictor),
             "about": self.about,
             "n_jobs": self.space.n_jobs,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = Kept(**state["kept"])
-        space = stored_space(state["spaces"], len(kept.is_known), n_jobs=state["n_jobs"])
-        self.__init__(kept, about=state["about"], space=space)
+        parts = Kept(**state["kept"])
+        space = stored_space(state["spaces"], len(parts.is_known), n_jobs=state["n_jobs"])
+        self.__init__(parts, about=state["about"], space=space)
 
     def _complete(self) -> Kept:
         """Return what is kept, with what would have to be computed after loading."""
@@ -236,49 +238,48 @@ class LivingModel(KeptModel):
     def _added(
         self, new: NewEntities, counts: Mapping[str, float], **already: tuple[str, ...]
     ) -> Added:
-        n_dims, dtype = self._embedding.shape[1], self._embedding.dtype
+        n_dims, dtype = self._kept.embedding.shape[1], self._kept.embedding.dtype
         if not new.names:
             nothing = Embedding([], np.empty((0, n_dims), dtype))
             return Added(
                 nothing, None, {}, **already, undescribed=(), notes=(), _explained=_nothing
             )
-        wanted = New(new.rows)
-        prediction, mixed = self._predicted(wanted)
+        wanted = self._wanted(new)
+        prediction, carried = self._predicted(wanted)
         unusual, is_described = self._judged(new, wanted)
-        offsets, assumed_notes = self._offsets_of_new(new.names, counts, mixed[:, -1])
+        offsets, assumed_notes = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
         confidence = None
         if (teachers := self._kept.teachers) is not None:
-            seen = signals(
-                self._given,
-                prediction,
-                wanted,
-                names=self._kept.signals,
-                carried=mixed[:, : self._n_carried],
-                centre=self._centre,
-            )
-            confidence = teachers.of_names(seen, new.names)
+            of_signals = {"carried": carried[:, : self._n_carried], "centre": self._centre}
+            options = {"names": self._kept.signals, **of_signals}
+            columns = signals(self._given, prediction, wanted, **options)
+            confidence = teachers.of_names(columns, new.names)
         if confidence is not None:
-            confidence = confidence.cautious(np.array([bool(each) for each in unusual]))
+            confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
             confidence = confidence.rows(is_described)
         if self._kept.calibrates_norms:
-            imputed, known = self._embedding[self._unknown], self._embedding[self._known]
+            imputed, known = self._kept.embedding[self._unknown], self._kept.embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
-        kept = np.flatnonzero(is_described)
-        names = [new.names[row] for row in kept]
+        described_rows = np.flatnonzero(is_described)
+        names = [new.names[row] for row in described_rows]
 
-        def told(row: int, n: int) -> Explanation:
-            return self._explained(prediction, offsets, int(kept[row]), new.names[kept[row]], n)
+        def told(place: int, n: int) -> Explanation:
+            row = int(described_rows[place])
+            return self._explained(prediction, offsets, row, new.names[row], n)
 
         return Added(
-            Embedding(names, in_range_of(dtype, vectors[kept])),
+            Embedding(names, in_range_of(dtype, vectors[described_rows])),
             confidence,
-            {new.names[row]: unusual[row] for row in kept if unusual[row]},
+            {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
             notes=(*assumed_notes, *_notes(unusual)),
             _explained=told,
         )
+
+    def _wanted(self, new: NewEntities) -> New:
+        return New(self.space.new_rows(new.rows))
 
     def _predicted(self, wanted: New) -> tuple[Prediction, np.ndarray]:
         """Return what the predictor gives to new rows, and the mix of what known rows carry."""
@@ -307,8 +308,8 @@ class LivingModel(KeptModel):
     ) -> Explanation:
         composition = prediction.composition
         whole = self._moved(prediction.vectors[[row]], [word]) + offsets[[row]]
-        centre = self._embedding[self._known].mean(axis=0, dtype=np.float64)
-        offset = None if self._rule is None else offsets[[row]]
+        centre = self._kept.embedding[self._known].mean(axis=0, dtype=np.float64)
+        offset = None if self._kept.rule is None else offsets[[row]]
         trend = None
         if composition.trend is not None:
             trend = self._moved(composition.trend.at(np.array([row])), [word])
@@ -325,17 +326,19 @@ class LivingModel(KeptModel):
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
-        prediction, mixed = self._predicted(New(new.rows))
-        offsets, _ = self._offsets_of_new(new.names, {}, mixed[:, -1])
+        prediction, carried = self._predicted(self._wanted(new))
+        offsets, _ = self._offsets_of_new(new.names, {}, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
-        space = self._extended_space(new)
+        space = extended(self.space, new.rows, self.predictor)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
         self._set(
             names=names,
-            embedding=in_range_of(self._embedding.dtype, np.vstack([self._embedding, vectors])),
+            embedding=in_range_of(
+                self._kept.embedding.dtype, np.vstack([self._kept.embedding, vectors])
+            ),
             is_known=np.append(self.is_known, nothing),
-            is_left_out=np.append(self._is_left_out, nothing),
+            is_left_out=np.append(self._kept.is_left_out, nothing),
             rarity=np.append(self._kept.rarity, np.zeros(n_new)),
             has_rarity=np.append(self._kept.has_rarity, nothing),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
@@ -344,28 +347,16 @@ class LivingModel(KeptModel):
         )
         self.space = space
 
-    def _extended_space(self, new: NewEntities) -> Space:
-        if not self.space.is_joint:
-            return extended(self.space, new.rows, self.predictor)
-        n_old, members = len(self.names), []
-        for number, (member, predictor) in enumerate(self.predictor.by_source(self.space)):
-            rows, space = member.rows, member.space
-            if predictor is not None and number in new.rows.places:
-                space = extended(space, new.rows.rows[number], predictor)
-                rows = np.concatenate([rows, n_old + new.rows.places[number]])
-            members.append([Member(member.name, space, rows, n_old + len(new.names))])
-        return SourcesSpace(members)
-
 
 def _nothing(row: int, n: int) -> Explanation:
     raise InputError(f"nothing was added, so there is nothing to explain ({row}, {n}).")
 
 
 def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    n_unusual = sum(1 for each in unusual if each)
+    n_unusual = sum(1 for reasons in unusual if reasons)
     if not n_unusual:
         return ()
-    first = next(each[0] for each in unusual if each)
+    first = next(reasons[0] for reasons in unusual if reasons)
     return (
         f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
         f"{first}); bounds are cautious there.",
@@ -404,6 +395,6 @@ def load(
     """
     with fitting_parts(path):
         parts = FileParts(path, check=check)
-        kept = Kept.of_parts(parts)
-        space = stored_space(parts, len(kept.is_known), n_jobs=n_jobs)
-        return LivingModel(kept, about=parts.about, space=space, path=parts.path)
+        model = Kept.of_parts(parts)
+        space = stored_space(parts, len(model.is_known), n_jobs=n_jobs)
+        return LivingModel(model, about=parts.about, space=space, path=parts.path)

@@ -8,21 +8,16 @@ Rows:
 
 - `directions`: Vectors -> directions.
 - `rank_normal`: Columns whose values are replaced by normal scores of their ranks.
-- `fitted_preparation`: Preparations that remember what they learnt, so that rows which come later
-  are prepared alike.
-- `kernels`: Kernels: how alike two rows of a space are.
+- `kernels`: Kernels: how alike two rows of a space are; and what was computed for them lately.
 - `known`: The known rows among all rows, and what predictors of the same known rows can share.
 - `wanted`: Which rows are asked for: unknown rows of the fit, or rows that came later.
-- `recent`: Large things that may be asked for again soon, up to a bound on their memory.
-- `sources`: Several spaces over the same entities, each of which knows only some of them.
-- `stored_space`: A space whose rows and weights were computed before: what a model keeps of its
-  spaces.
+- `sources`: Several spaces over the same entities, each of which knows only some of them; and what
+  a model stores of one or several.
 
 Predictions:
 
 - `stack`: Several predictors as one: their weighted sum, drawn a little towards known vectors
   near it.
-- `fitted_mix`: New rows as convex mixes of fitted ones, whose vectors are known or imputed by now.
 - `offset`: The offset of rare entities: where vectors lie as a whole, as a function of rarity.
 - `stretch`: Lengths of what is imputed, away from the mean of the known vectors.
 """

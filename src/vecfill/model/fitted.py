@@ -107,15 +107,13 @@ class Model:
         (key,) = self.predictor.weights_keys
         mixes, nearest = self.space.mixes_of_new(new_rows, key)
         vectors = (mixes @ self.embedding).astype(self.embedding.dtype)
+        # A row that equals a fitted one is that entity: it gets the vector, and no mix of it.
         vectors[nearest.is_equal] = self.embedding[nearest.equal_to]
         return vectors
 
 
 def shares_of_way(
-    vectors: np.ndarray,
-    centre: np.ndarray,
-    offset: np.ndarray | None,
-    trend: np.ndarray | None,
+    vectors: np.ndarray, centre: np.ndarray, offset: np.ndarray | None, trend: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of offset and trend in each row's way from the mean of the known rows.
 
@@ -134,6 +132,7 @@ def shares_of_way(
         way = row_lengths(reached - start)
     if offset is None and trend is None:
         return np.zeros(len(vectors)), np.zeros(len(vectors))
+    # Lengths of the legs, not of the way: legs that cancel out count for what they are.
     total = first + way + row_lengths(vectors - reached)
     whole = np.where(total > 0, total, 1.0)
     return first / whole, np.where(total > 0, way / whole, float(trend is not None))
@@ -161,20 +160,22 @@ def fit(
     """
     stretch = stretch or Stretch()
     is_shared = in_place and offsets is None
-    filled = KnownRows(embedding if is_shared else embedding.copy(), is_known)
+    all_rows = KnownRows(embedding if is_shared else embedding.copy(), is_known)
     if offsets is not None:
-        filled.embedding[is_known] -= offsets.known
-    composition = predictor.fill(space, filled, tol=tol)
+        all_rows.embedding[is_known] -= offsets.known
+    # In place: a second array of all vectors would be the largest thing in memory.
+    composition = predictor.fill(space, all_rows, tol=tol)
     offsets = None if offsets is None else offsets.completed(composition.mix)
-    factors = stretch.factors(offsets, filled.unknown.size)
+    factors = stretch.factors(offsets, all_rows.unknown.size)
     if (factors != 1.0).any():
-        centre = filled.known.mean(axis=0, dtype=np.float64)
-        imputed = filled.embedding[filled.unknown]
-        filled.embedding[filled.unknown] = stretched(imputed, centre, factors[:, None])
+        centre = all_rows.known.mean(axis=0, dtype=np.float64)
+        imputed = all_rows.embedding[all_rows.unknown]
+        all_rows.embedding[all_rows.unknown] = stretched(imputed, centre, factors[:, None])
+    # Known rows are copied back and not computed back: they keep their bits.
     if offsets is not None:
-        filled.embedding[is_known] = embedding[is_known]
-        filled.embedding[filled.unknown] += offsets.unknown
-    return Model(space, predictor, filled, composition, offsets, stretch)
+        all_rows.embedding[is_known] = embedding[is_known]
+        all_rows.embedding[all_rows.unknown] += offsets.unknown
+    return Model(space, predictor, all_rows, composition, offsets, stretch)
 
 
 def as_predicted(rows: KnownRows, offsets: Offsets | None, stretch: Stretch) -> KnownRows:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from vecfill.errors import InputError
-from vecfill.model.recent import Value
 from vecfill.model.space import Space
 from vecfill.model.wanted import New
 
@@ -25,9 +25,13 @@ BY_DISTANCE = ("rbf", "laplacian")
 """Kernels that need no more than distances, and have a width."""
 
 N_SAMPLED = 1000
-"""Rows whose distances tell the unit."""
+"""Rows whose distances tell the unit: half a million pairs, of which a median is steady."""
 
-_FAR = 1e100
+FAR = 1e100
+"""Distance at which all kernels are 0, and whose square is still a number."""
+
+RECENT_BYTES = 384 << 20
+"""Memory for factors of kernels: three of 4,000 known rows each, which is as large as they get."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,23 @@ class Kernel:
     width: float = 1.0
     """In units of the median distance between rows."""
 
-    def between(self, left: Any, right: Any) -> np.ndarray:
+    def between(self, down: Any, across: Any) -> np.ndarray:
         """Return the kernel of some rows (down) with others (across), by their numbers.
 
         On the left there may be `New` rows, prepared; of a space of distances, they hold those to
         all its rows.
         """
         if self.space.has_vectors:
-            return self._of_rows(*self._pair(left, right))
-        if isinstance(left, New):
-            return self._of_distances(left.rows[:, np.asarray(right, np.int64)])
-        return self._of_distances(self.space.rows[np.ix_(left, right)])
+            return self._of_rows(*self._pair(down, across))
+        if isinstance(down, New):
+            return self._of_distances(down.rows[:, np.asarray(across, np.int64)])
+        return self._of_distances(self.space.rows[np.ix_(down, across)])
 
-    def _of_rows(self, one: Any, other: Any) -> np.ndarray:
-        products = one @ other.T
+    def _of_rows(self, rows_down: Any, rows_across: Any) -> np.ndarray:
+        products = rows_down @ rows_across.T
         products = products.toarray() if issparse(products) else products
-        of_one, of_other = _squares(one), _squares(other)
+        of_one, of_other = _squares(rows_down), _squares(rows_across)
+        # Squared lengths serve both kinds: shared over all features, or squared distances.
         if self.kernel == "tanimoto":
             return _tanimoto(products, of_one, of_other)
         if self.kernel == "linear":
@@ -76,16 +81,16 @@ class Kernel:
         return self.of_squares(squares, out=squares)
 
     def _squares_of(self, distances: np.ndarray) -> np.ndarray:
-        return np.minimum(distances.astype(np.float64) / self.unit(), _FAR) ** 2
+        return np.minimum(distances.astype(np.float64) / self.unit(), FAR) ** 2
 
-    def squared_distances(self, left: Any, right: Any) -> np.ndarray:
+    def squared_distances(self, down: Any, across: Any) -> np.ndarray:
         """Return squared distances of some rows (down) from others, in the unit of the space."""
         if not self.space.has_vectors:
-            return self._squares_of(self.space.rows[np.ix_(left, right)])
-        one, other = self._pair(left, right)
-        products = one @ other.T
+            return self._squares_of(self.space.rows[np.ix_(down, across)])
+        rows_down, rows_across = self._pair(down, across)
+        products = rows_down @ rows_across.T
         products = products.toarray() if issparse(products) else products
-        return _apart(products, _squares(one), _squares(other))
+        return _apart(products, _squares(rows_down), _squares(rows_across))
 
     def of_squares(self, squares: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the kernel of rows at these squared distances, for a kernel that has a width.
@@ -99,13 +104,18 @@ class Kernel:
             scaled *= -1.0 / self.width
         return np.exp(scaled, out=scaled)
 
-    def lately(self, what: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
+    def lately(self, name: Hashable, rows: np.ndarray, compute: Callable[[], Value]) -> Value:
         """Return what was computed of some rows' kernel lately, or compute it."""
-        return self.space.recent.once(self.key(what, rows), compute)
+        return self.recent.once(self.key(name, rows), compute)
 
-    def key(self, what: Hashable, rows: np.ndarray) -> Hashable:
+    @property
+    def recent(self) -> Recent:
+        """What was computed lately for kernels of the space, some known rows or a strength."""
+        return self.space.once("recent", lambda: Recent(RECENT_BYTES))
+
+    def key(self, name: Hashable, rows: np.ndarray) -> Hashable:
         """Return the name of something that depends on the kernel of some rows."""
-        return what, self.preparation, self.kernel, self.width, rows.tobytes()
+        return name, self.preparation, self.kernel, self.width, rows.tobytes()
 
     def own(self, rows: Any) -> np.ndarray:
         """Return the kernel of each row with itself."""
@@ -113,10 +123,10 @@ class Kernel:
             return np.ones(rows.size)
         return _squares(self._rows(rows))
 
-    def _pair(self, left: Any, right: Any) -> tuple[Any, Any]:
+    def _pair(self, down: Any, across: Any) -> tuple[Any, Any]:
         """Return two parts of the rows; one array for both, whose product takes half the time."""
-        one = self._rows(left)
-        return one, one if left is right else self._rows(right)
+        rows_down = self._rows(down)
+        return rows_down, rows_down if down is across else self._rows(across)
 
     def _rows(self, numbers: Any) -> Any:
         """Return prepared rows in the unit of the space; dense ones are centred."""
@@ -126,18 +136,28 @@ class Kernel:
 
     def _scaled(self, rows: Any) -> Any:
         rows = rows.astype(np.float64)
+        # Features that are 0 or 1 have a unit already, and no centre.
         if self.kernel == "tanimoto":
             return rows
+        # Sparse rows are not centred: that would fill them.
         if issparse(rows):
             return rows * (1.0 / self.unit())
         # Centred, because differences of large numbers would lose their digits.
-        return np.clip((rows - self.centre()) / self.unit(), -_FAR, _FAR)
+        return np.clip((rows - self.centre()) / self.unit(), -FAR, FAR)
 
     def centre(self) -> np.ndarray:
         """Return the mean of all prepared rows."""
         key = ("kernel centre", self.preparation)
         rows = self.space.prepared(self.preparation)
         return self.space.once(key, lambda: rows.mean(axis=0, dtype=np.float64))
+
+    def parts(self) -> dict[str, Any]:
+        """Return what a model stores of the kernel, by name: mean and unit of the fitted rows."""
+        has_centre = isinstance(self.space.prepared(self.preparation), np.ndarray)
+        parts: dict[str, Any] = {}
+        if self.space.has_vectors and has_centre:
+            parts[f"kernel centre {self.preparation}"] = self.centre()
+        return parts | {f"kernel unit {self.preparation}": self.unit()}
 
     def unit(self) -> float:
         """Return the typical distance of two rows."""
@@ -203,18 +223,80 @@ def _squares(rows: Any) -> np.ndarray:
 def _median_distance(space: Space, preparation: str) -> float:
     """Return the median distance of distinct rows in an even sample of the space."""
     n_sampled = min(space.n_rows, N_SAMPLED)
+    # Evenly, not at random: rows are often in order of frequency, and all of it should count.
     sample = np.linspace(0, space.n_rows - 1, n_sampled).astype(np.int64)
     if not space.has_vectors:
         distances = space.rows[np.ix_(sample, sample)].astype(np.float64)
         return float(np.median(distances[distances > 0])) if distances.any() else 1.0
     rows = space.prepared(preparation)[sample]
     rows = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+    # By the largest entry first: squares of extreme features are no numbers.
     size = float(np.abs(rows).max(initial=0.0)) or 1.0
     rows = rows / size
     rows = rows - rows.mean(axis=0)
     squares = _squares(rows)
     squares = squares[:, None] + squares - 2.0 * (rows @ rows.T)
     apart = np.concatenate([line[place + 1 :] for place, line in enumerate(squares)])
+    # Duplicates are no measure of how far rows lie apart.
     apart = apart[apart > 1e-20]
     # Rows that are all equal have no unit, and any will do.
     return size * float(np.sqrt(np.median(apart))) if apart.size else size
+
+
+class Sized(Protocol):
+    """What knows how much memory it takes, as arrays do."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        ...
+
+
+Value = TypeVar("Value", bound=Sized)
+
+
+class Recent:
+    """The things asked for last that fit into so many bytes together; the last one stays anyway.
+
+    Examples
+    --------
+    >>> recent = Recent(most_bytes=20)
+    >>> recent.once("a", lambda: np.zeros(2)), recent.once("a", lambda: np.ones(2))
+    (array([0., 0.]), array([0., 0.]))
+    >>> recent.once("b", lambda: np.ones(2)), recent.once("a", lambda: np.ones(2))
+    (array([1., 1.]), array([1., 1.]))
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._kept: dict[Hashable, Any] = {}
+        self._lock = Lock()
+
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return what is under a key if it is still there, or compute it."""
+        value = self.get(key)
+        # Others need not wait meanwhile, and two that want the same get the same bits.
+        return self.put(key, compute()) if value is None else value
+
+    def get(self, key: Hashable) -> Any:
+        """Return what is under a key, or None if it was forgotten."""
+        with self._lock:
+            value = self._kept.pop(key, None)
+            if value is not None:
+                self._kept[key] = value
+            return value
+
+    def put(self, key: Hashable, value: Value) -> Value:
+        """Keep something under a key, and return it."""
+        with self._lock:
+            self._kept[key] = value
+            while len(self._kept) > 1 and self._n_bytes() > self.most_bytes:
+                del self._kept[next(iter(self._kept))]
+        return value
+
+    def _n_bytes(self) -> int:
+        return sum(value.nbytes for value in self._kept.values())
+
+    def __reduce__(self) -> tuple[type[Recent], tuple[int]]:
+        # Large, and quick to make again.
+        return Recent, (self.most_bytes,)

@@ -51,6 +51,7 @@ class KnownRows:
     @cached_property
     def mean(self) -> np.ndarray:
         """(n_dims,) the mean of the known vectors in 64 bits; zeros if none is known."""
+        # A source may describe no known row, and its mean is then no step from anything.
         if not self.n_known:
             return np.zeros(self.n_dims)
         return self.known.mean(axis=0, dtype=np.float64)
@@ -67,6 +68,7 @@ class KnownRows:
     @property
     def for_members(self) -> KnownRows:
         """The same for one of several predictors, each of which imputes other vectors."""
+        # What was computed and kept stays shared: it depends on the known rows alone.
         return replace(self, is_imputed=False) if self.is_imputed else self
 
     def in_place(self, values: np.ndarray) -> np.ndarray:

@@ -50,12 +50,13 @@ class Curve:
 
     def at(self, rarity: Any) -> np.ndarray:
         """Return the mean vector at each rarity, (n, n_dims)."""
-        asked = np.clip(np.atleast_1d(rarity), self.rarity[0], self.rarity[-1])
+        # Constant beyond the ends: a parabola that goes on runs off to where no word is.
+        rarities = np.clip(np.atleast_1d(rarity), self.rarity[0], self.rarity[-1])
         if len(self.rarity) == 1:
-            return np.repeat(self.means, asked.size, axis=0)
-        right = np.clip(np.searchsorted(self.rarity, asked), 1, len(self.rarity) - 1)
+            return np.repeat(self.means, rarities.size, axis=0)
+        right = np.clip(np.searchsorted(self.rarity, rarities), 1, len(self.rarity) - 1)
         low, high = self.rarity[right - 1], self.rarity[right]
-        share = ((asked - low) / (high - low))[:, None]
+        share = ((rarities - low) / (high - low))[:, None]
         return (1.0 - share) * self.means[right - 1] + share * self.means[right]
 
     def spread_at(self, rarity: Any) -> np.ndarray:
@@ -74,11 +75,13 @@ def curve_of_known(rarity: np.ndarray, vectors: np.ndarray, *, degree: int) -> C
     >>> line.at([0.0, 4.0, 6.0]).ravel().round(0)
     array([ 0.,  8., 12.])
     """
+    # In units of their spread, so that the shrinkage means the same for counts and for ranks.
     centre, scale = float(rarity.mean()), float(rarity.std()) or 1.0
     powers = np.arange(1, degree + 1)
     columns = ((rarity - centre) / scale)[:, None] ** powers
     middle = columns.mean(axis=0)
     gram = (columns - middle).T @ (columns - middle)
+    # Few rows, or rarities that are all alike, would give slopes of pure noise.
     gram[np.diag_indices_from(gram)] += SHRINK
     mean = vectors.mean(axis=0, dtype=np.float64)
     slopes = np.linalg.solve(gram, (columns - middle).T @ (vectors - mean))
@@ -114,10 +117,10 @@ class Offsets:
         is_plain = ~self.is_rare[places]
         if not is_plain.any():
             return self
-        mixed = mix.spread(self.of_known[:, None].astype(np.float64), tol=RARITY_TOL)[:, 0]
+        of_mix = mix.spread(self.of_known[:, None].astype(np.float64), tol=RARITY_TOL)[:, 0]
         assumed, unknown = self.assumed.copy(), self.unknown.copy()
-        assumed[places[is_plain]] = mixed[is_plain]
-        unknown[places[is_plain]] = self.curve.at(mixed[is_plain])
+        assumed[places[is_plain]] = of_mix[is_plain]
+        unknown[places[is_plain]] = self.curve.at(of_mix[is_plain])
         return replace(self, assumed=assumed, unknown=unknown)
 
 
@@ -155,7 +158,7 @@ class OffsetRule:
     """Whether names of several words are unknown for another reason than rarity."""
 
     def offsets(
-        self, rarity: np.ndarray, given: KnownRows, spared: np.ndarray | None = None
+        self, rarity: np.ndarray, known_rows: KnownRows, spared: np.ndarray | None = None
     ) -> Offsets:
         """Return the offsets of all rows.
 
@@ -163,30 +166,33 @@ class OffsetRule:
         rarer than the known ones. Rows that are `spared` are not rare; unless they have a value,
         they get theirs by `Offsets.completed`.
         """
-        of_known, own = rarity[given.is_known], rarity[given.unknown]
-        curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
-        is_rare = np.ones(own.size, np.bool_) if spared is None else ~spared[given.unknown]
-        assumed = np.where(is_rare, self._assumed(of_known, own), own)
+        of_known, of_unknown = rarity[known_rows.is_known], rarity[known_rows.unknown]
+        curve = self.curve or curve_of_known(of_known, known_rows.known, degree=self.degree)
+        is_rare = (
+            np.ones(of_unknown.size, np.bool_) if spared is None else ~spared[known_rows.unknown]
+        )
+        assumed = np.where(is_rare, self._assumed(of_known, of_unknown), of_unknown)
         assumed = np.where(np.isnan(assumed), of_known.mean(), assumed)
         return Offsets(curve.at(of_known), curve.at(assumed), assumed, is_rare, curve, of_known)
 
-    def _assumed(self, of_known: np.ndarray, own: np.ndarray) -> np.ndarray:
+    def _assumed(self, of_known: np.ndarray, of_rows: np.ndarray) -> np.ndarray:
         """Return the rarities that rare rows are taken to have; `own` ones count with counts."""
-        rarest = np.full(own.size, of_known.max() + self.beyond)
-        return np.where(np.isnan(own), rarest, own) if self.uses_own else rarest
+        # Nothing tells how rare each is, so all are taken to be beyond the rarest known one.
+        rarest = np.full(of_rows.size, of_known.max() + self.beyond)
+        return np.where(np.isnan(of_rows), rarest, of_rows) if self.uses_own else rarest
 
     def offsets_of_new(
-        self, rarity: np.ndarray, given: KnownRows, own: np.ndarray, mixed: np.ndarray
+        self, rarity: np.ndarray, known_rows: KnownRows, counts: np.ndarray, of_mix: np.ndarray
     ) -> np.ndarray:
         """Return the offsets of rows that come later, (n_new, n_dims).
 
         `own` has the count of each, NaN where there is none; `mixed` the rarity of what it is made
         of if it is not rare itself, otherwise NaN.
         """
-        of_known = rarity[given.is_known]
-        curve = self.curve or curve_of_known(of_known, given.known, degree=self.degree)
-        rare = self._assumed(of_known, minus_log_count(own))
-        return curve.at(np.where(np.isnan(mixed), rare, mixed))
+        of_known = rarity[known_rows.is_known]
+        curve = self.curve or curve_of_known(of_known, known_rows.known, degree=self.degree)
+        rare = self._assumed(of_known, minus_log_count(counts))
+        return curve.at(np.where(np.isnan(of_mix), rare, of_mix))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain values, for JSON."""

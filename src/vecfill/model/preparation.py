@@ -1,27 +1,44 @@
 """Domain vectors -> the geometry in which rows are compared; each preparation by its name.
 
 Every one is a pure function of the whole matrix, keeps float32, and is safe for rows of zeros.
-Sparse matrices stay sparse, except where a component is removed, which fills every entry.
+Sparse matrices stay sparse, except where a component is removed, which fills every entry. What one
+has learnt from the columns is a `FittedPreparation`, so that rows which come later are prepared
+alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, issparse
 
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.table.scaling import inverse, standardized
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
-from vecfill.model.rank_normal import RankNormal, own_scores
+from vecfill.model.rank_normal import Ladder, RankNormal, own_scores
 
-_SMALL = 500
-_N_ROUNDS = 30
-_MAX_DENSE = 1 << 31
+SMALL = 500
+"""Rows or columns up to which a Gram matrix is decomposed whole, which is quick then. A guess."""
+
+N_ROUNDS = 30
+"""Power steps for the first direction of a larger matrix. A guess that is on the safe side: what is
+left of the others falls with the power of twice as many."""
+
+ROUNDING = 1e-12
+"""Length, relative to the largest entry, below which a row from which a component was taken holds
+nothing but rounding errors of 64 bits."""
+
+MOST_DENSE = 1 << 31
+"""Bytes that removing a component of a sparse matrix may fill: 2 GB, a guess at what can be had."""
+
+MOST_STEPS = 4096
+"""Distinct values of a column whose ranks are kept: 64 KB a column, and ranks within .03 %."""
+
 ROWS_PER_BLOCK = 2048
 """Rows that are in the cache at once."""
 
@@ -48,19 +65,20 @@ def unit_rows(domain: Matrix) -> Matrix:
     """
     if isinstance(domain, csr_array):
         largest = abs(domain).max(axis=1).toarray().ravel().astype(np.float64)
+        # By the largest entry first: squares of extreme numbers overflow or vanish.
         scaled = diags_array(inverse(largest)) @ domain
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
         return csr_array(diags_array(inverse(length)) @ scaled).astype(domain.dtype)
-    found = np.empty_like(domain)
+    units = np.empty_like(domain)
+    # In 64 bits and in parts: a float32 matrix is never held twice over.
     for part in row_blocks(len(domain), ROWS_PER_BLOCK):
         exact = domain[part].astype(np.float64)
         exact *= inverse(np.abs(exact).max(axis=1, initial=0.0))[:, None]
         exact *= inverse(np.linalg.norm(exact, axis=1))[:, None]
-        found[part] = exact
-    return found
+        units[part] = exact
+    return units
 
 
-@one_blas_thread()
 def unit_rows_without_first_component(domain: Matrix) -> Matrix:
     """Return unit rows after the first principal component has been taken out of the columns.
 
@@ -75,23 +93,12 @@ def unit_rows_without_first_component(domain: Matrix) -> Matrix:
     """
     if isinstance(domain, csr_array):
         n_rows, n_features = domain.shape
-        if n_rows * n_features * domain.dtype.itemsize > _MAX_DENSE:
+        if n_rows * n_features * domain.dtype.itemsize > MOST_DENSE:
             raise InputError(
                 f"removing a component fills all {n_rows:,} x {n_features:,} entries of this "
                 "sparse domain. Choose 'unit_rows', or reduce the columns first."
             )
-        exact = csr_array(domain).toarray().astype(np.float64)
-    else:
-        exact = domain.astype(np.float64)
-    largest = float(np.abs(exact).max(initial=0.0))
-    if largest > 0:
-        exact /= largest
-    exact -= exact.mean(axis=0) if len(exact) else 0.0
-    direction = first_direction(exact)
-    exact -= np.outer(exact @ direction, direction)
-    # What only rounding has left of a row must not be blown up to length 1.
-    exact[np.linalg.norm(exact, axis=1) < 1e-12] = 0.0
-    return unit_rows(exact).astype(domain.dtype)
+    return FittedPreparation.of("unit_rows_without_first_component", domain).applied(domain)
 
 
 def rank_normal(domain: Matrix) -> Matrix:
@@ -153,16 +160,127 @@ def first_direction(centred: np.ndarray) -> np.ndarray:
     n_rows, n_features = centred.shape
     if min(n_rows, n_features) == 0:
         return np.zeros(n_features)
-    if n_features <= _SMALL:
+    if n_features <= SMALL:
         return np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    if n_rows <= _SMALL:
-        left = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
-        length = np.linalg.norm(left)
-        return left / length if length > 0 else left
+    if n_rows <= SMALL:
+        direction = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
+        length = np.linalg.norm(direction)
+        return direction / length if length > 0 else direction
     # A block of directions converges by the gap to the ninth, not to the second.
     block = np.random.default_rng(0).standard_normal((n_features, 8))
-    for _ in range(_N_ROUNDS):
+    for _ in range(N_ROUNDS):
         block = np.linalg.qr(centred.T @ (centred @ block))[0]
     projected = centred @ block
     turns = np.linalg.eigh(projected.T @ projected)[1]
     return block @ turns[:, -1]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPreparation:
+    """One preparation of a matrix, applicable to rows that were not in it.
+
+    Examples
+    --------
+    >>> fitted = FittedPreparation.of("standardized", np.array([[1.0, 7.0], [3.0, 7.0]]))
+    >>> fitted.applied(np.array([[2.0, 9.0]]))
+    array([[0., 0.]])
+    """
+
+    name: str
+    arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """What was learnt from the columns."""
+
+    @classmethod
+    def of(cls, name: str, rows: Matrix) -> FittedPreparation:
+        """Return what a preparation learns from the rows that it was made of."""
+        if name == "standardized":
+            return cls(name, _scales(rows))
+        if name == "unit_rows_without_first_component":
+            return cls(name, _first_component(rows))
+        if name in ("rank_normal", "rank_normal_unit_rows"):
+            # All columns in one array each: a file with an array a column is slow to open.
+            ladders = [_thinned(ladder) for ladder in RankNormal.fitted(rows).ladders]
+            ends = np.cumsum([ladder.values.size for ladder in ladders])
+            values = np.concatenate([ladder.values for ladder in ladders])
+            scores = np.concatenate([ladder.scores for ladder in ladders])
+            return cls(name, {"ends": ends, "values": values, "scores": scores})
+        return cls(name)
+
+    def applied(self, rows: Matrix) -> Matrix:
+        """Return other rows, prepared in the same way."""
+        if self.name == "as_given":
+            return rows
+        if self.name == "unit_rows":
+            return unit_rows(rows)
+        if self.name == "standardized":
+            return self._standardized(rows)
+        if self.name == "unit_rows_without_first_component":
+            return self._without_first_component(rows)
+        scores = self._rank_normal().applied(rows)
+        return unit_rows(scores) if self.name == "rank_normal_unit_rows" else scores
+
+    def _standardized(self, rows: Matrix) -> Matrix:
+        by_largest, by_spread = self.arrays["by_largest"], self.arrays["by_spread"]
+        if isinstance(rows, csr_array):
+            scaled = rows @ diags_array(by_largest)
+            return csr_array(scaled @ diags_array(by_spread)).astype(rows.dtype)
+        exact = rows.astype(np.float64) * by_largest
+        exact -= self.arrays["mean"]
+        exact *= by_spread
+        return exact.astype(rows.dtype)
+
+    @one_blas_thread()
+    def _without_first_component(self, rows: Matrix) -> Matrix:
+        dense = csr_array(rows).toarray() if issparse(rows) else rows
+        exact = dense.astype(np.float64) / self.arrays["largest"] - self.arrays["mean"]
+        direction = self.arrays["direction"]
+        exact -= np.outer(exact @ direction, direction)
+        # What only rounding has left of a row must not be blown up to length 1.
+        exact[np.linalg.norm(exact, axis=1) < ROUNDING] = 0.0
+        return unit_rows(exact).astype(rows.dtype)
+
+    def _rank_normal(self) -> RankNormal:
+        starts = self.arrays["ends"][:-1]
+        values = np.split(self.arrays["values"], starts)
+        scores = np.split(self.arrays["scores"], starts)
+        return RankNormal(tuple(Ladder(*pair) for pair in zip(values, scores, strict=True)))
+
+
+def _thinned(ladder: Ladder) -> Ladder:
+    """Return a ladder of few enough steps to keep; between two of them scores are interpolated."""
+    if ladder.values.size <= MOST_STEPS:
+        return ladder
+    steps = np.linspace(0, ladder.values.size - 1, MOST_STEPS).round().astype(np.int64)
+    return Ladder(ladder.values[steps], ladder.scores[steps])
+
+
+def _scales(rows: Matrix) -> dict[str, np.ndarray]:
+    """Return what `vecfill.inputs.table.scaling.standardized` multiplies and subtracts."""
+    if isinstance(rows, csr_array):
+        by_largest = inverse(np.maximum(abs(rows).max(axis=0).toarray().ravel(), 0).astype(float))
+        scaled = rows @ diags_array(by_largest)
+        mean = np.asarray(scaled.mean(axis=0)).ravel()
+        square = np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0))
+        # A mean of squares less a squared mean has half the digits: below this it is rounding.
+        spread[spread <= 1e-7] = 0
+        return {"by_largest": by_largest, "by_spread": inverse(spread)}
+    exact = rows.astype(np.float64)
+    by_largest = inverse(np.abs(exact).max(axis=0, initial=0.0))
+    exact *= by_largest
+    varies = exact.min(axis=0, initial=np.inf) < exact.max(axis=0, initial=-np.inf)
+    mean = exact.mean(axis=0)
+    exact -= mean
+    by_spread = inverse(np.where(varies, exact.std(axis=0), 0.0))
+    return {"by_largest": by_largest, "mean": mean, "by_spread": by_spread}
+
+
+@one_blas_thread()
+def _first_component(rows: Matrix) -> dict[str, np.ndarray]:
+    """Return what `unit_rows_without_first_component` takes out."""
+    exact = (csr_array(rows).toarray() if issparse(rows) else rows).astype(np.float64)
+    largest = float(np.abs(exact).max(initial=0.0)) or 1.0
+    exact /= largest
+    mean = exact.mean(axis=0) if len(exact) else np.zeros(exact.shape[1])
+    exact -= mean
+    return {"largest": np.array([largest]), "mean": mean, "direction": first_direction(exact)}

@@ -23,7 +23,7 @@ class Ladder:
     scores: np.ndarray
 
     @classmethod
-    def of(cls, filled: np.ndarray, n_zeros: int = 0) -> Ladder:
+    def of(cls, column: np.ndarray, n_zeros: int = 0) -> Ladder:
         """Return the ladder of a column, given without `n_zeros` of its zeros.
 
         The score of a value is the normal quantile of its rank; equal values share the mean of
@@ -34,7 +34,7 @@ class Ladder:
         >>> Ladder.of(np.array([3.0, 1.0, 90.0])).scores.round(2)
         array([-0.97,  0.  ,  0.97])
         """
-        values, counts = np.unique(filled.astype(np.float64), return_counts=True)
+        values, counts = np.unique(column.astype(np.float64), return_counts=True)
         if n_zeros:
             # Entries that are stored and zero count as zeros too.
             place = int(np.searchsorted(values, 0.0))
@@ -43,7 +43,7 @@ class Ladder:
             counts[place] += n_zeros
         return cls(values, _scores(counts))
 
-    def at(self, asked: np.ndarray) -> np.ndarray:
+    def at(self, numbers: np.ndarray) -> np.ndarray:
         """Return the score of each value: between two values of the column it is interpolated.
 
         Below the least and above the largest value it is theirs.
@@ -53,19 +53,20 @@ class Ladder:
         >>> Ladder(np.array([0.0, 2.0]), np.array([-1.0, 1.0])).at(np.array([-9.0, 0.5, 2.0]))
         array([-1. , -0.5,  1. ])
         """
-        right = np.clip(np.searchsorted(self.values, asked), 0, self.values.size - 1)
-        left = np.maximum(right - 1, 0)
+        above = np.clip(np.searchsorted(self.values, numbers), 0, self.values.size - 1)
+        below = np.maximum(above - 1, 0)
         # Halves, because a difference of two huge numbers may be too large for a number.
-        low, high = self.values[left] / 2, self.values[right] / 2
-        share = np.ones(asked.shape)
-        np.divide(asked / 2 - low, high - low, out=share, where=high > low)
-        share = np.where(asked == self.values[right], 1.0, np.clip(share, 0.0, 1.0))
-        return self.scores[left] + share * (self.scores[right] - self.scores[left])
+        low, high = self.values[below] / 2, self.values[above] / 2
+        share = np.ones(numbers.shape)
+        np.divide(numbers / 2 - low, high - low, out=share, where=high > low)
+        share = np.where(numbers == self.values[above], 1.0, np.clip(share, 0.0, 1.0))
+        return self.scores[below] + share * (self.scores[above] - self.scores[below])
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:
     """Return normal scores of values, ascending, of which there are so many each."""
     below = np.cumsum(counts) - counts
+    # Half of a value's own rows count as below it, so ranks are symmetric and never 0 or 1.
     return ndtri((below + counts / 2) / max(1, counts.sum()))
 
 
@@ -86,9 +87,9 @@ def own_scores(column: np.ndarray) -> np.ndarray:
     scores = _scores(np.diff(np.append(np.flatnonzero(is_new), column.size)))
     # A ladder goes up from the value below, which can differ from the score in the last bit.
     lower = scores[np.maximum(np.arange(scores.size) - 1, 0)]
-    found = np.empty(column.shape)
-    found[order] = (lower + (scores - lower))[np.cumsum(is_new) - 1]
-    return found
+    scores_of_column = np.empty(column.shape)
+    scores_of_column[order] = (lower + (scores - lower))[np.cumsum(is_new) - 1]
+    return scores_of_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +112,7 @@ class RankNormal:
         """Return what there is to know about the columns of a matrix."""
         n_rows, n_features = domain.shape
         if isinstance(domain, csr_array):
+            # Column by column, zeros by their number: they are never written out.
             columns = csc_array(domain)
             parts = np.split(columns.data, columns.indptr[1:-1])
             return cls(tuple(Ladder.of(each, n_rows - each.size) for each in parts))

@@ -1,20 +1,20 @@
-"""Rows that can be compared, by vectors or by distances.
+"""Rows that can be compared, by vectors or by distances, computed here or stored in a model.
 
 Whether a domain has vectors or only distances is decided here and nowhere else. Prepared rows,
 graphs and weights do not depend on which rows are known, so a space computes each of them once,
-when first asked, and all predictors and folds share them.
+when first asked, and all predictors and folds share them. A model stores those that its predictor
+needs, and a stored space reads them instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from vecfill import checks
 from vecfill.errors import InputError
@@ -24,22 +24,18 @@ from vecfill.method.graph import (
     measured_neighbor_graphs,
     spanning_neighbor_graph_of_distances,
 )
-from vecfill.method.scaling import scaled_together, well_scaled
 from vecfill.method.search.among import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
-from vecfill.model.fitted_preparation import FittedPreparation
-from vecfill.model.preparation import PREPARATIONS, unit_rows
-from vecfill.model.recent import Recent
+from vecfill.model.known import KnownRows
+from vecfill.model.preparation import PREPARATIONS, FittedPreparation, unit_rows
 
 MIN_DEGREES = (8, 20)
-"""Least degrees whose graphs are built together, because they share one search for neighbours."""
+"""Least degrees whose graphs are built together, because they share one search for neighbours. 8 is
+the paper's delta; 20 is a guess at what noisy domains need."""
 
 LARGE = 10_000_000
-"""Entries above which memory counts more than time."""
-
-RECENT_BYTES = 384 << 20
-"""Memory for factors of kernels: three of 4,000 known rows each, which is as large as they get."""
+"""Entries above which memory counts more than time: 80 MB for each preparation that is kept."""
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -58,6 +54,17 @@ class WeightsKey:
     ridge: float = 0.0
     weight_rule: str = "simplex"
     weight_floor: float = 0.1
+
+
+@dataclass(frozen=True)
+class SpaceSize:
+    """How large a space is, and how its neighbours are searched."""
+
+    n_rows: int
+    n_features: int
+    has_vectors: bool
+    min_degrees: tuple[int, ...]
+    neighbors: str
 
 
 class Space:
@@ -95,13 +102,13 @@ class Space:
         neighbors: str = "auto",
         n_jobs: int | None = None,
     ) -> None:
-        self.rows = rows
-        self.has_vectors = not is_distances
-        self.min_degrees = tuple(min_degrees)
+        n_rows, n_features = rows.shape
+        degrees = tuple(min_degrees)
+        self.size = SpaceSize(n_rows, n_features, not is_distances, degrees, neighbors)
         self.links = links
-        self.neighbors = neighbors
         self.n_jobs = n_jobs
-        self._kept: dict[Hashable, Any] = {}
+        self._stored: Callable[[str], Any] | None = None
+        self._kept: dict[Hashable, Any] = {("rows", "as_given"): rows}
 
     @classmethod
     def of_domain(
@@ -129,21 +136,38 @@ class Space:
             rows = checks.square_distances(rows)
         return cls(_measured(rows, metric), is_distances=is_distances, **options)
 
-    @cached_property
-    def recent(self) -> Recent:
-        """What was computed lately for a kernel, some known rows or a strength."""
-        return Recent(RECENT_BYTES)
+    @classmethod
+    def stored(cls, part: Callable[[str], Any], *, n_jobs: int | None = None) -> Space:
+        """Return a stored space, which asks for a `part` by name when it is first needed."""
+        space = cls.__new__(cls)
+        space.size, space.links, space.n_jobs = part("size"), None, n_jobs
+        space._stored, space._kept = part, {}
+        return space
+
+    @property
+    def rows(self) -> Rows:
+        """The domain as given; a stored space has it only if the predictor uses it so."""
+        return self.prepared("as_given")
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        return self.rows.shape[0]
+        return self.size.n_rows
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there are vectors, or only distances."""
+        return self.size.has_vectors
+
+    @property
+    def min_degrees(self) -> tuple[int, ...]:
+        """Least degrees whose graphs are wanted."""
+        return self.size.min_degrees
 
     @property
     def is_large(self) -> bool:
         """Whether memory counts more than time."""
-        n_rows, n_features = self.rows.shape
-        return n_rows * n_features > LARGE
+        return self.size.n_rows * self.size.n_features > LARGE
 
     @property
     def n_threads(self) -> int | None:
@@ -162,8 +186,22 @@ class Space:
 
     @property
     def is_joint(self) -> bool:
-        """Whether its rows are those of several sources."""
+        """Whether its rows are those of several sources, be it only one of them."""
         return False
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The sources of which it consists: it is its own only one."""
+        return (Member("table", self, np.arange(self.n_rows), self.n_rows),)
+
+    def with_members(self, members: Sequence[Member]) -> Space:
+        """Return a space of the same kind that consists of other sources."""
+        (member,) = members
+        return member.space
+
+    def new_rows(self, rows: Any) -> Any:
+        """Return what `New` holds for rows of its sources that came later, `SourceRows`."""
+        return rows.rows.get(0)
 
     def degree(self, min_degree: int) -> int:
         """Return the least degree that the number of rows admits."""
@@ -180,32 +218,22 @@ class Space:
             return unit_rows(self.prepared("rank_normal"))
         return PREPARATIONS[preparation](self.rows)
 
-    def release(self, kept: Collection[str]) -> None:
-        """Forget prepared rows that are not `kept`, if the space is large; they can be made again.
-
-        Examples
-        --------
-        >>> space = Space(np.eye(3))
-        >>> space.release({"as_given"})
-        """
+    def release(self, preparations_used: Collection[str]) -> None:
+        """Forget other prepared rows, if the space is large; they can be made again."""
+        # What is small is worth more than the memory: it may be asked for again.
         if not self.is_large:
             return
-        for preparation in set(self.preparations) - {"as_given", *kept}:
+        for preparation in set(self.preparations) - {"as_given", *preparations_used}:
             self._kept.pop(("rows", preparation), None)
 
     def keep_only(self, preparations: Collection[str]) -> None:
         """Forget rows, graphs and weights of other preparations, if the space is large.
 
         For when the predictor is chosen. What is asked for again is computed again.
-
-        Examples
-        --------
-        >>> space = Space(np.eye(3))
-        >>> space.keep_only({"as_given"})
         """
         if not self.is_large:
             return
-        for key in list(self._kept):
+        for key in set(self._kept) - {("rows", "as_given")}:
             if _preparation_of(key) not in {None, *preparations}:
                 del self._kept[key]
 
@@ -216,7 +244,10 @@ class Space:
     def graph(self, preparation: str, min_degree: int) -> SpanningGraph:
         """Return who may explain whom, and the share of the true nearest rows in it."""
         degree = self.degree(min_degree)
-        planned = tuple(dict.fromkeys(self.degree(each) for each in self.min_degrees))
+        # Built together if it is one of those that are wanted anyway: the search is most of it.
+        planned = tuple(
+            dict.fromkeys(self.degree(planned_degree) for planned_degree in self.min_degrees)
+        )
         degrees = planned if degree in planned else (degree,)
         graphs = self.once(
             ("graphs", preparation, degrees), lambda: self._graphs(preparation, degrees)
@@ -226,9 +257,11 @@ class Space:
     def _graphs(self, preparation: str, degrees: tuple[int, ...]) -> list[SpanningGraph]:
         rows = self.prepared(preparation)
         if self.has_vectors:
-            options = {"links": self.links, "neighbors": self.neighbors, "n_jobs": self.n_jobs}
+            options = {"links": self.links, "neighbors": self.size.neighbors, "n_jobs": self.n_jobs}
             return measured_neighbor_graphs(rows, min_degrees=degrees, **options)
-        graphs = [spanning_neighbor_graph_of_distances(rows, min_degree=each) for each in degrees]
+        graphs = [
+            spanning_neighbor_graph_of_distances(rows, min_degree=degree) for degree in degrees
+        ]
         return [SpanningGraph(graph, 1.0) for graph in graphs]
 
     def weights(self, key: WeightsKey) -> csr_array:
@@ -243,23 +276,6 @@ class Space:
         if key.weight_rule != "simplex":
             self.refuse_without_vectors(f"weight_rule={key.weight_rule!r}")
         return convex_weights_of_distances(rows, graph.graph, **options)
-
-    def misfit(self, key: WeightsKey) -> np.ndarray:
-        """Return how badly each row's neighbours explain it, relative to how far they are.
-
-        Where there are only distances nothing is known about it, and it is 0.
-
-        Examples
-        --------
-        >>> space = Space(np.array([[0.0], [1.0], [2.0]]))
-        >>> space.misfit(WeightsKey(min_degree=2)).round(2)[1]
-        np.float64(0.0)
-        """
-        if not self.has_vectors:
-            return np.zeros(self.n_rows)
-        return self.once(
-            ("misfit", key), lambda: misfit_of(self.prepared(key.preparation), self.weights(key))
-        )
 
     def checked_new_rows(self, X: Any, metric: str) -> Rows:
         """Return rows of new entities, to be compared with those of this space.
@@ -289,32 +305,83 @@ class Space:
         The rows are prepared already.
         """
         fitted = self.prepared(key.preparation)
+        # No spanning tree here: a new row is explained by fitted ones, and nothing through it.
         n_neighbors = min(key.min_degree, self.n_rows)
         options = {"ridge": key.ridge, "weight_floor": weight_floor, "n_jobs": self.n_jobs}
         if self.has_vectors:
             nearest = nearest_fitted(new_rows, fitted, n_neighbors=n_neighbors, n_jobs=self.n_jobs)
             # Only the rows that are used: there may be millions of others.
-            used, places = np.unique(nearest.graph.indices, return_inverse=True)
+            near_rows, places = np.unique(nearest.graph.indices, return_inverse=True)
             graph = csr_array(
-                (nearest.graph.data, places, nearest.graph.indptr), (new_rows.shape[0], used.size)
+                (nearest.graph.data, places, nearest.graph.indptr),
+                (new_rows.shape[0], near_rows.size),
             )
-            found = convex_weights(new_rows, graph, fitted=fitted[used], **options)
-            mixes = csr_array((found.data, used[found.indices], found.indptr), nearest.graph.shape)
+            weights = convex_weights(new_rows, graph, fitted=fitted[near_rows], **options)
+            mixes = csr_array(
+                (weights.data, near_rows[weights.indices], weights.indptr), nearest.graph.shape
+            )
             return mixes, nearest
         nearest = nearest_of_distances(new_rows, n_neighbors=n_neighbors)
         mixes = convex_weights_of_distances(new_rows, nearest.graph, between=fitted, **options)
         return mixes, nearest
 
-    def refuse_without_vectors(self, what: str) -> None:
+    def refuse_without_vectors(self, option: str) -> None:
         """Refuse something that needs domain vectors if there are only distances."""
         if not self.has_vectors:
-            raise InputError(f"{what} needs domain vectors, and this domain has only distances.")
+            raise InputError(f"{option} needs domain vectors, and this domain has only distances.")
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return what was computed under a key before, or compute it."""
+        """Return what was computed under a key before or is stored, or compute it."""
         if key not in self._kept:
-            self._kept[key] = compute()
+            # What a stored space should have and has not is an error: computed from the rows that
+            # it has by now, a unit or a mean would be another than that of the fit.
+            if self._stored is not None and (name := stored_name(key)) is not None:
+                self._kept[key] = self._stored(name)
+            else:
+                self._kept[key] = compute()
         return self._kept[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One source as a space, and which rows of the whole it describes."""
+
+    name: str
+    space: Space = field(repr=False)
+    rows: np.ndarray = field(repr=False)
+    """(n_member_rows,) the row in the whole of each of its rows."""
+    n_all: int
+    """How many rows the whole has."""
+    is_guess: bool = False
+    """Whether its rows are guesses of the vectors themselves, learnt on other words."""
+
+    @property
+    def is_present(self) -> np.ndarray:
+        """(n_all,) which rows it describes."""
+        is_present = np.zeros(self.n_all, np.bool_)
+        is_present[self.rows] = True
+        return is_present
+
+    def given(self, rows: KnownRows) -> KnownRows:
+        """Return what is known of its own rows."""
+        return KnownRows(rows.embedding[self.rows], rows.is_known[self.rows])
+
+
+_STORED = ("rows", "preparing", "kernel centre", "kernel unit")
+"""What a model stores of each preparation."""
+
+
+def stored_name(key: Hashable) -> str | None:
+    """Return the name under which a part is stored, if it is.
+
+    Examples
+    --------
+    >>> stored_name(WeightsKey()), stored_name(("coordinates", "as_given")) is None
+    ('weights as_given|8|0.0|simplex|0.1', True)
+    """
+    if isinstance(key, WeightsKey):
+        return f"weights {'|'.join(str(option) for option in vars(key).values())}"
+    return " ".join(key) if isinstance(key, tuple) and key[0] in _STORED else None
 
 
 def _preparation_of(key: Hashable) -> str | None:
@@ -328,32 +395,3 @@ def _preparation_of(key: Hashable) -> str | None:
 def _measured(rows: Rows, metric: str) -> Rows:
     # A row of zeros has no direction; it stays zero, as far from all others.
     return unit_rows(rows) if metric == "cosine" else rows
-
-
-def misfit_of(rows: Rows, weights: csr_array, fitted: Rows | None = None) -> np.ndarray:
-    """Return how badly mixes of `fitted` rows, or of the rows themselves, explain each row.
-
-    Examples
-    --------
-    >>> weights = csr_array(np.array([[0.5, 0.5]]))
-    >>> misfit_of(np.array([[3.0, 1.0]]), weights, np.array([[2.0, 0.0], [4.0, 0.0]])).round(3)
-    array([0.707])
-    """
-    if fitted is None:
-        rows = mixed = well_scaled(rows)
-    else:
-        rows, mixed = scaled_together(rows, fitted)
-    missed = rows - weights @ mixed
-    if issparse(missed):
-        length = np.sqrt(np.asarray(missed.multiply(missed).sum(axis=1)).ravel())
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        others = np.asarray(mixed.multiply(mixed).sum(axis=1)).ravel()
-        product = np.asarray(rows.multiply(missed).sum(axis=1)).ravel()
-    else:
-        length = np.linalg.norm(missed, axis=1)
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        others = np.einsum("ij,ij->i", mixed, mixed, dtype=np.float64)
-        product = np.einsum("ij,ij->i", rows, missed, dtype=np.float64)
-    # The weighted mean squared distance of the neighbours from the row, by the law of cosines.
-    spread = np.sqrt(np.maximum(weights @ others - squares + 2.0 * product, 0.0))
-    return np.divide(length, spread, out=np.zeros(len(length)), where=spread > 0)

@@ -32,7 +32,10 @@ from vecfill.model.wanted import ALL, Wanted
 from vecfill.wording import percent
 
 ATTENTION = 0.35
+"""Share of attention in every stack that is tried with it (docs/decisions/0015)."""
+
 SHARPNESS = 20.0
+"""A cosine of .05 more counts e times as much. Chosen together with the share, and not tuned."""
 
 FEWEST_DIMS = 4
 """In fewer dimensions directions tell nothing, and there is no attention."""
@@ -77,15 +80,16 @@ class Stack(Predictor):
         checks.number(self.sharpness, "sharpness", low=0, open_low=True)
 
     def __str__(self) -> str:
-        parts = [f"{w:.2f} x ({each})" for w, each in zip(self.weights, self.members, strict=True)]
+        members = zip(self.weights, self.members, strict=True)
+        parts = [f"{weight:.2f} x ({member})" for weight, member in members]
         tail = f", {percent(self.attention)} attention" if self.attention else ""
         return f"stack of {' + '.join(parts)}{tail}"
 
     def in_words(self) -> str:
         """Return the setting as one would say it: the members by weight, and their shares."""
         total = sum(self.weights) or 1.0
-        ranked = sorted(zip(self.weights, self.members, strict=True), key=lambda each: -each[0])
-        parts = [f"{each.in_words()} ({percent(weight / total)})" for weight, each in ranked]
+        ranked = sorted(zip(self.weights, self.members, strict=True), key=lambda pair: -pair[0])
+        parts = [f"{member.in_words()} ({percent(weight / total)})" for weight, member in ranked]
         return f"a blend of {'; '.join(parts)}"
 
     def in_short(self) -> str:
@@ -96,7 +100,7 @@ class Stack(Predictor):
         """Return the predictor as plain values, for JSON."""
         return {
             "predictor": self.name,
-            "members": [each.to_dict() for each in self.members],
+            "members": [member.to_dict() for member in self.members],
             "weights": list(self.weights),
             "attention": self.attention,
             "sharpness": self.sharpness,
@@ -104,56 +108,54 @@ class Stack(Predictor):
 
     def fitted_to(self, space: Space) -> Self:
         """Return the stack with every member as this space admits it, or refuse."""
-        return replace(self, members=tuple(each.fitted_to(space) for each in self.members))
+        return replace(self, members=tuple(member.fitted_to(space) for member in self.members))
 
     @one_blas_thread()
     def predict(
-        self,
-        space: Space,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the weighted sum for every row that is wanted, after attention."""
 
-        def predicted(each: Predictor) -> Prediction:
-            return each.predict(space, given.for_members, wanted, tol=tol)
+        def predicted(member: Predictor) -> Prediction:
+            return member.predict(space, known_rows.for_members, wanted, tol=tol)
 
+        # Members know nothing of each other, and each leaves threads idle for part of its time.
         predictions = parallel_map(predicted, self.members, n_jobs=space.n_threads)
-        return self._put_together(predictions, given)
+        return self._put_together(predictions, known_rows)
 
-    def settled(self, space: Space, given: KnownRows) -> Stack:
+    def settled(self, space: Space, known_rows: KnownRows) -> Stack:
         """Return the stack with everything chosen that its members would choose."""
-        return replace(self, members=tuple(each.settled(space, given) for each in self.members))
+        return replace(
+            self, members=tuple(member.settled(space, known_rows) for member in self.members)
+        )
 
     def kept(
-        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+        self, space: Space, known_rows: KnownRows, carried: Callable[[], np.ndarray]
     ) -> dict[str, Any]:
         """Return what the members keep, by number."""
         return {
-            str(number): member.kept(space, given.for_members, carried)
+            str(number): member.kept(space, known_rows.for_members, carried)
             for number, member in enumerate(self.members)
         }
 
-    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows what the members kept."""
         for number, member in enumerate(self.members):
-            member.restore(space, given.for_members, kept[str(number)])
+            member.restore(space, known_rows.for_members, stored[str(number)])
 
     @property
     def preparations(self) -> tuple[str, ...]:
         """The preparations that the members need."""
-        return tuple(dict.fromkeys(name for each in self.members for name in each.preparations))
+        return tuple(dict.fromkeys(name for member in self.members for name in member.preparations))
 
     @property
     def weights_keys(self) -> tuple[WeightsKey, ...]:
         """The weights that the members need."""
-        return tuple(dict.fromkeys(key for each in self.members for key in each.weights_keys))
+        return tuple(dict.fromkeys(key for member in self.members for key in member.weights_keys))
 
     def kernels(self, space: Space) -> tuple[Kernel, ...]:
         """Return the kernels that the members need."""
-        return tuple(kernel for each in self.members for kernel in each.kernels(space))
+        return tuple(kernel for member in self.members for kernel in member.kernels(space))
 
     @classmethod
     def predict_folds(
@@ -161,45 +163,46 @@ class Stack(Predictor):
     ) -> list[list[Prediction]]:
         """Return the predictions of the hidden rows; members share what they can among folds."""
 
-        def predicted(each: Predictor) -> list[Prediction]:
-            return [found for (found,) in type(each).predict_folds([each], space, folds, tol=tol)]
+        def predicted(member: Predictor) -> list[Prediction]:
+            return [
+                prediction
+                for (prediction,) in type(member).predict_folds([member], space, folds, tol=tol)
+            ]
 
         by_stack = [
             parallel_map(predicted, stack.members, n_jobs=space.n_threads) for stack in predictors
         ]
         return [
             [
-                stack._put_together([found[number] for found in members], fold[0])
+                stack._put_together([by_fold[number] for by_fold in members], fold[0])
                 for stack, members in zip(predictors, by_stack, strict=True)
             ]
             for number, fold in enumerate(folds)
         ]
 
     @one_blas_thread()
-    def _put_together(self, found: Sequence[Prediction], given: KnownRows) -> Prediction:
+    def _put_together(self, predictions: Sequence[Prediction], known_rows: KnownRows) -> Prediction:
         """Return the weighted sum of what the members found, after attention."""
-        known = given.known.astype(np.float64)
+        known = known_rows.known.astype(np.float64)
         centre = known.mean(axis=0)
-        _refuse_trends(found)
-        estimates = np.repeat(centre[None], len(found[0].vectors), axis=0)
-        for weight, each in zip(self.weights, found, strict=True):
-            estimates += weight * (each.vectors - centre)
-        attention = self.attention if given.n_dims >= FEWEST_DIMS else 0.0
-        mixes = [each.composition.mix for each in found]
+        # Steps from one centre are added, so a member that says nothing adds nothing.
+        _refuse_trends(predictions)
+        estimates = np.repeat(centre[None], len(predictions[0].vectors), axis=0)
+        for weight, prediction in zip(self.weights, predictions, strict=True):
+            estimates += weight * (prediction.vectors - centre)
+        attention = self.attention if known_rows.n_dims >= FEWEST_DIMS else 0.0
+        compositions = [prediction.composition for prediction in predictions]
+        mixes = [composition.mix for composition in compositions]
         near = Attention(estimates, known, attention, self.sharpness)
-        vectors = in_range_of(given.embedding.dtype, near.drawn(estimates, known))
-        went = [each.composition.convergence for each in found]
-        worst = max(
-            (each for each in went if each is not None),
-            key=lambda each: each.relative_change,
-            default=None,
-        )
+        vectors = in_range_of(known_rows.embedding.dtype, near.drawn(estimates, known))
+        solved = [step.convergence for step in compositions if step.convergence is not None]
+        worst = max(solved, key=lambda convergence: convergence.relative_change, default=None)
         return Prediction(vectors, Composition(StackMix(mixes, self.weights, near), None, worst))
 
 
-def _refuse_trends(found: Sequence[Prediction]) -> None:
+def _refuse_trends(predictions: Sequence[Prediction]) -> None:
     """Refuse members whose vectors are more than a mix of known ones: shares would not be exact."""
-    if any(each.composition.trend is not None for each in found):
+    if any(prediction.composition.trend is not None for prediction in predictions):
         raise InputError(
             "A member of the stack has a linear trend (residual_share). Shares of known rows are "
             "then not exact. Use KernelRidge for the trend, and LatentSemantic without one."
@@ -230,14 +233,18 @@ class Attention:
         """Return what each known row (across) adds to some estimates (down) by attention."""
         steps = self.steps[places]
         softmax = (self.sharpness * unit(steps)) @ self._directions.T
+        # The largest becomes 0, so that no exponential overflows; the quotient is the same.
         softmax -= softmax.max(axis=1, keepdims=True)
         np.exp(softmax, out=softmax)
         softmax /= softmax.sum(axis=1, keepdims=True)
         # As long as the estimate's own step: a softmax of few rows is long, one of many is short.
         lengths = row_lengths(softmax @ self._around)
-        wanted = row_lengths(steps)
+        own_lengths = row_lengths(steps)
         factor = np.divide(
-            wanted, lengths, out=np.zeros_like(wanted), where=lengths > 1e-12 * wanted
+            own_lengths,
+            lengths,
+            out=np.zeros_like(own_lengths),
+            where=lengths > 1e-12 * own_lengths,
         )
         softmax *= self.share * factor[:, None]
         return softmax
@@ -247,10 +254,10 @@ class Attention:
         if self.share == 0.0:
             return estimates
         mean = values.mean(axis=0, dtype=np.float64)
-        drawn, steps = mean + (1.0 - self.share) * (estimates - mean), values - mean
-        for block in row_blocks(len(drawn), max(1, BLOCK // len(self.known))):
-            drawn[block] += self.coefficients(block) @ steps
-        return drawn
+        vectors, steps = mean + (1.0 - self.share) * (estimates - mean), values - mean
+        for block in row_blocks(len(vectors), max(1, BLOCK // len(self.known))):
+            vectors[block] += self.coefficients(block) @ steps
+        return vectors
 
 
 class StackMix(Mix):
@@ -267,8 +274,9 @@ class StackMix(Mix):
         rows = np.asarray(places, np.int64)
         n_known = len(self.near.known)
         shares = np.zeros((rows.size, n_known))
-        for weight, each in zip(self.weights, self.mixes, strict=True):
-            shares += weight * each.shares(rows)
+        for weight, mix in zip(self.weights, self.mixes, strict=True):
+            shares += weight * mix.shares(rows)
+        # The same sum as for vectors, so what is explained is exactly what was imputed.
         if self.near.share:
             shares = (1.0 - self.near.share) * shares + self.near.coefficients(rows)
         # What is left to one belongs to the mean, of which all known rows are a part.
@@ -277,12 +285,12 @@ class StackMix(Mix):
     @one_blas_thread()
     def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every wanted row."""
-        return self._summed(values, [each.spread(values, tol=tol) for each in self.mixes])
+        return self._summed(values, [mix.spread(values, tol=tol) for mix in self.mixes])
 
     @one_blas_thread()
     def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
         """Return the same of what known rows carry for signals."""
-        return self._summed(values(), [each.carried(values, tol=tol) for each in self.mixes])
+        return self._summed(values(), [mix.carried(values, tol=tol) for mix in self.mixes])
 
     def _summed(self, values: np.ndarray, spread: Sequence[np.ndarray]) -> np.ndarray:
         """Return the weighted sum of what the members give, drawn as the vectors are."""
@@ -294,17 +302,19 @@ class StackMix(Mix):
 
     def misfit(self) -> np.ndarray:
         """Return how badly the domain row was explained, as a mean over the members."""
-        return self._averaged([each.misfit() for each in self.mixes])
+        return self._averaged([mix.misfit() for mix in self.mixes])
 
     def straight(self) -> np.ndarray:
         """Return how much rests on known rows directly, as a mean over the members."""
-        return self._averaged([each.straight() for each in self.mixes])
+        return self._averaged([mix.straight() for mix in self.mixes])
 
     def tightness(self) -> np.ndarray:
         """Return the largest weight, as a mean over the members."""
-        return self._averaged([each.tightness() for each in self.mixes])
+        return self._averaged([mix.tightness() for mix in self.mixes])
 
-    def _averaged(self, told: list[np.ndarray]) -> np.ndarray:
+    def _averaged(self, numbers: list[np.ndarray]) -> np.ndarray:
         total = sum(self.weights)
-        weights = np.divide(self.weights, total) if total > 0 else np.ones(len(told)) / len(told)
-        return weights @ np.array(told)
+        weights = (
+            np.divide(self.weights, total) if total > 0 else np.ones(len(numbers)) / len(numbers)
+        )
+        return weights @ np.array(numbers)

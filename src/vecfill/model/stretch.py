@@ -68,13 +68,18 @@ def stretch_of(start: np.ndarray, steps: np.ndarray, truth: np.ndarray) -> float
     if len(truth) < FEWEST:
         return 1.0
     goal = spread(truth)
+    # Never shorter: a step that is long already is no sign of collapse.
     if spread(start + steps) <= goal:
         return 1.0
-    lengths = [float((each**2).sum()) for each in scaled_together(truth - start, steps)]
+    lengths = [
+        float((steps_of_one**2).sum()) for steps_of_one in scaled_together(truth - start, steps)
+    ]
+    # 1e-300: steps of no length cannot be made longer, and their ratio only has to be finite.
     ratio = np.sqrt(lengths[0] / max(lengths[1], 1e-300))
     low, high = 1.0, float(np.clip(LONGEST * ratio, 1.0, MOST))
     if spread(start + high * steps) >= goal:
         return high
+    # The spread falls as the factor grows, so halving finds where it meets the goal.
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if spread(start + middle * steps) > goal else (low, middle)
@@ -105,5 +110,6 @@ def spread(vectors: np.ndarray) -> float:
         return 0.0
     directions = unit(np.asarray(vectors, np.float64))
     total = directions.sum(axis=0)
-    own = float(np.einsum("ij,ij->", directions, directions))
-    return round((float(total @ total) - own) / (n_rows * (n_rows - 1)), 12)
+    with_itself = float(np.einsum("ij,ij->", directions, directions))
+    # The sum of all cosines is the square of the summed directions: no pair is gone through.
+    return round((float(total @ total) - with_itself) / (n_rows * (n_rows - 1)), 12)

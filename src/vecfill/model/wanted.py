@@ -14,8 +14,7 @@ import numpy as np
 from vecfill.model.known import KnownRows
 
 if TYPE_CHECKING:
-    from vecfill.model.sources import Member
-    from vecfill.model.space import Space
+    from vecfill.model.space import Member, Space
 
 
 class Wanted(Protocol):
@@ -24,28 +23,28 @@ class Wanted(Protocol):
     is_new: ClassVar[bool]
     """Whether the rows came after the fit, so that the domain does not hold them."""
 
-    def numbers(self, given: KnownRows) -> np.ndarray:
+    def numbers(self, known_rows: KnownRows) -> np.ndarray:
         """Return the numbers of the rows, by which a trend knows them."""
         ...
 
-    def n_numbers(self, given: KnownRows) -> int:
+    def n_numbers(self, known_rows: KnownRows) -> int:
         """Return how many numbers there are."""
         ...
 
-    def prepared(self, space: Space, preparation: str, given: KnownRows) -> Any:
+    def prepared(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows under a preparation."""
         ...
 
-    def among(self, space: Space, preparation: str, given: KnownRows) -> Any:
+    def among(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows as a kernel takes them: by number, or prepared."""
         ...
 
-    def presence(self, presence: np.ndarray, given: KnownRows) -> np.ndarray:
+    def presence(self, presence: np.ndarray, known_rows: KnownRows) -> np.ndarray:
         """Return which source describes which row; `presence` has the rows of the fit."""
         ...
 
     def of_source(
-        self, number: int, member: Member, given: KnownRows, own: KnownRows
+        self, number: int, member: Member, known_rows: KnownRows, of_member: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and these rows among its own.
 
@@ -70,37 +69,34 @@ class Unknown:
 
     is_new: ClassVar[bool] = False
 
-    def numbers(self, given: KnownRows) -> np.ndarray:
+    def numbers(self, known_rows: KnownRows) -> np.ndarray:
         """Return the numbers of the rows in the domain."""
-        return given.wanted(self.places)
+        return known_rows.wanted(self.places)
 
-    def n_numbers(self, given: KnownRows) -> int:
+    def n_numbers(self, known_rows: KnownRows) -> int:
         """Return how many rows the domain has."""
-        return given.is_known.size
+        return known_rows.is_known.size
 
-    def prepared(self, space: Space, preparation: str, given: KnownRows) -> Any:
+    def prepared(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows under a preparation."""
-        return space.prepared(preparation)[self.numbers(given)]
+        return space.prepared(preparation)[self.numbers(known_rows)]
 
-    def among(self, space: Space, preparation: str, given: KnownRows) -> Any:  # noqa: ARG002
+    def among(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the numbers of the rows."""
-        return self.numbers(given)
+        return self.numbers(known_rows)
 
-    def presence(self, presence: np.ndarray, given: KnownRows) -> np.ndarray:
+    def presence(self, presence: np.ndarray, known_rows: KnownRows) -> np.ndarray:
         """Return which source describes which row."""
-        return presence[self.numbers(given)]
+        return presence[self.numbers(known_rows)]
 
     def of_source(
-        self,
-        number: int,  # noqa: ARG002
-        member: Member,
-        given: KnownRows,
-        own: KnownRows,
+        self, number: int, member: Member, known_rows: KnownRows, of_member: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and their places among its unknown ones."""
+        # -1 marks rows of the whole that the source does not have, or that it knows already.
         place_of = np.full(member.n_all, -1)
-        place_of[member.rows[own.unknown]] = np.arange(own.unknown.size)
-        places = place_of[self.numbers(given)]
+        place_of[member.rows[of_member.unknown]] = np.arange(of_member.unknown.size)
+        places = place_of[self.numbers(known_rows)]
         described = np.flatnonzero(places >= 0)
         return described, Unknown(places[described])
 
@@ -122,40 +118,37 @@ class New:
 
     is_new: ClassVar[bool] = True
 
-    def __getitem__(self, some: Any) -> New:
-        return New(self.rows[some])
+    def __getitem__(self, places: Any) -> New:
+        return New(self.rows[places])
 
     @property
     def size(self) -> int:
         """How many rows there are."""
         return self.rows.shape[0]
 
-    def numbers(self, given: KnownRows) -> np.ndarray:  # noqa: ARG002
+    def numbers(self, known_rows: KnownRows) -> np.ndarray:
         """Return the numbers of the rows among themselves."""
         return np.arange(self.size)
 
-    def n_numbers(self, given: KnownRows) -> int:  # noqa: ARG002
+    def n_numbers(self, known_rows: KnownRows) -> int:
         """Return how many rows there are."""
         return self.size
 
-    def prepared(self, space: Space, preparation: str, given: KnownRows) -> Any:  # noqa: ARG002
+    def prepared(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows under a preparation, as it was fitted."""
         return space.prepared_new(preparation, self.rows)
 
-    def among(self, space: Space, preparation: str, given: KnownRows) -> Any:
+    def among(self, space: Space, preparation: str, known_rows: KnownRows) -> Any:
         """Return the rows, prepared."""
-        return New(self.prepared(space, preparation, given))
+        # Prepared once here: a kernel asks for the rows block by block.
+        return New(self.prepared(space, preparation, known_rows))
 
-    def presence(self, presence: np.ndarray, given: KnownRows) -> np.ndarray:  # noqa: ARG002
+    def presence(self, presence: np.ndarray, known_rows: KnownRows) -> np.ndarray:
         """Return which source describes which row."""
         return self.rows.presence(presence.shape[1])
 
     def of_source(
-        self,
-        number: int,
-        member: Member,  # noqa: ARG002
-        given: KnownRows,  # noqa: ARG002
-        own: KnownRows,  # noqa: ARG002
+        self, number: int, member: Member, known_rows: KnownRows, of_member: KnownRows
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and what it says about them."""
         places = self.rows.places.get(number)
@@ -179,6 +172,7 @@ class SourceRows:
 
     def presence(self, n_sources: int) -> np.ndarray:
         """(n_new, n_sources) which source describes which new entity."""
+        # A source that is missing from what was passed describes none of the new entities.
         is_present = np.zeros((self.n_new, n_sources), np.bool_)
         for number, places in self.places.items():
             is_present[places, number] = True

@@ -1,15 +1,20 @@
 """Every way to impute, one file each: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. `kernel_ridge` is the other way that `auto` tries. `guessed` takes rows that are
-guesses already. The rest is what a user could pick
-instead: `mean`, `nearest`, `linear` (ridge regression), `matching_pursuit` (mergekit's
-tokensurgeon) and `sparsemax` (FOCUS).
+linear trend. `kernel_ridge` is the other way that `auto` tries. The rest is what a user could pick
+instead: `mean` (which also has `Guessed`, for rows that are guesses already), `nearest`, `linear`
+(ridge regression), `matching_pursuit` (mergekit's tokensurgeon) and `sparsemax` (FOCUS).
 
 And for several members:
 
 - `fused`: Several sources at once: each predicts what it describes, and the predictions are added
   up.
+
+Behind them:
+
+- `fused_mix`: What fused vectors are made of.
+- `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
+  rows.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
   kernel admit.
 """
@@ -20,12 +25,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from vecfill.model.predictors.base import Predictor
-from vecfill.model.predictors.guessed import Guessed
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
 from vecfill.model.predictors.linear import LinearRidge
 from vecfill.model.predictors.matching_pursuit import MatchingPursuit
-from vecfill.model.predictors.mean import Mean
+from vecfill.model.predictors.mean import Guessed, Mean
 from vecfill.model.predictors.nearest import Nearest
 from vecfill.model.predictors.sparsemax import Sparsemax
 

@@ -1,38 +1,47 @@
-"""What a predictor is: a small frozen setting that gives unknown rows from known ones."""
+"""What a predictor is: a small frozen setting that gives unknown rows from known ones.
+
+A predictor of one's own is a frozen dataclass with `name` and `predict`, or with `of_rows` alone if
+it needs no more than prepared rows (`RowPredictor`). The other methods have an answer here that is
+right for both; they are for predictors that can share work, or that choose something by themselves.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
 
 from vecfill import checks
 from vecfill.errors import InputError
-from vecfill.method.engine import parallel_map
+from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.method.scaling import scaled_together
 from vecfill.model.kernels import Kernel
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Prediction
+from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.preparation import PREPARATIONS
-from vecfill.model.sources import Member
-from vecfill.model.space import Space, WeightsKey
+from vecfill.model.space import Member, Space, WeightsKey
 from vecfill.model.wanted import ALL, Unknown, Wanted
 
 TOL = 1e-10
-"""Relative residual to which predictions are solved unless a caller can do with less."""
-
+"""Relative residual to which predictions are solved unless a caller can do with less: float32 keeps
+7 digits, so even sums of many of them are exact."""
 
 Hiding = tuple[KnownRows, np.ndarray]
 """What one fold shows, and the hidden rows as places among those that it does not show."""
+
+Rows = Any
+"""Prepared rows, dense or sparse."""
 
 
 class Predictor(ABC):
     """One way to impute; subclasses are frozen dataclasses whose fields are the setting.
 
-    A predictor never changes and keeps nothing: what can be shared is kept by the `Space`.
+    A predictor never changes and keeps nothing: what can be shared is kept by the `Space` (which
+    does not know what is known) and by the `KnownRows`.
     """
 
     name: ClassVar[str]
@@ -41,14 +50,12 @@ class Predictor(ABC):
     needs_vectors: ClassVar[bool] = True
     """Whether a matrix of distances is not enough."""
 
+    is_for_sources: ClassVar[bool] = False
+    """Whether it adds up what several sources predict."""
+
     @abstractmethod
     def predict(
-        self,
-        space: Space,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,
+        self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return vectors of the wanted rows, and what they are made of.
 
@@ -56,11 +63,11 @@ class Predictor(ABC):
         that came after the fit.
         """
 
-    def composition(self, space: Space, given: KnownRows) -> Composition:
+    def composition(self, space: Any, known_rows: KnownRows) -> Composition:
         """Return what the unknown rows are made of."""
-        return self.predict(space, given).composition
+        return self.predict(space, known_rows).composition
 
-    def settled(self, space: Space, given: KnownRows) -> Predictor:  # noqa: ARG002
+    def settled(self, space: Any, known_rows: KnownRows) -> Predictor:
         """Return the predictor with everything chosen that it would choose by itself.
 
         A model that goes on keeps the widths and strengths with which it was fitted.
@@ -68,10 +75,7 @@ class Predictor(ABC):
         return self
 
     def kept(
-        self,
-        space: Space,  # noqa: ARG002
-        given: KnownRows,  # noqa: ARG002
-        carried: Callable[[], np.ndarray],  # noqa: ARG002
+        self, space: Any, known_rows: KnownRows, carried: Callable[[], np.ndarray]
     ) -> dict[str, Any]:
         """Return what is worth keeping so that rows can be added later without much work.
 
@@ -80,7 +84,7 @@ class Predictor(ABC):
         """
         return {}
 
-    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:  # noqa: B027
+    def restore(self, space: Any, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:  # noqa: B027
         """Give back to the known rows what `kept` returned for the same ones."""
 
     @property
@@ -93,58 +97,62 @@ class Predictor(ABC):
         """The weights of a space that it needs."""
         return ()
 
-    def kernels(self, space: Space) -> tuple[Kernel, ...]:  # noqa: ARG002
+    @property
+    def min_degrees(self) -> tuple[int, ...] | None:
+        """Least degrees of the only graphs that it needs; ``None``: those that all share."""
+        return None
+
+    def kernels(self, space: Space) -> tuple[Kernel, ...]:
         """Return the kernels on a space that it needs."""
         return ()
 
     def by_source(self, space: Any) -> list[tuple[Member, Predictor | None]]:
         """Return what each source of a space is imputed by; ``None`` if it is not used."""
-        return [(Member("table", space, np.arange(space.n_rows), space.n_rows), self)]
+        return [(member, self) for member in space.members]
+
+    def variant_of(self, number: int) -> int:
+        """Return which of the ways to read a source is used."""
+        return 0
 
     def with_chosen_variants(self, space: Any) -> tuple[Predictor, Any]:
         """Return the predictor and the space without the ways of reading that were not chosen."""
         return self, space
 
-    def is_described(self, space: Any, given: KnownRows, wanted: Wanted = ALL) -> np.ndarray:  # noqa: ARG002
+    def is_described(self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL) -> np.ndarray:
         """Tell which of the wanted rows are described by what the predictor uses."""
-        return np.ones(wanted.numbers(given).size, np.bool_)
+        return np.ones(wanted.numbers(known_rows).size, np.bool_)
 
-    def is_usual(self, space: Any, given: KnownRows, wanted: Wanted) -> np.ndarray:  # noqa: ARG002
+    def is_usual(self, space: Any, known_rows: KnownRows, wanted: Wanted) -> np.ndarray:
         """Tell which of the wanted rows are described by the same sources as a fitted row."""
-        return np.ones(wanted.numbers(given).size, np.bool_)
+        return np.ones(wanted.numbers(known_rows).size, np.bool_)
 
-    def fill(self, space: Space, given: KnownRows, *, tol: float = TOL) -> Composition:
+    def fill(self, space: Any, known_rows: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; return what they are made of."""
-        found = self.predict(space, given, tol=tol)
-        given.embedding[given.unknown] = found.vectors
-        return found.composition
+        prediction = self.predict(space, known_rows, tol=tol)
+        known_rows.embedding[known_rows.unknown] = prediction.vectors
+        return prediction.composition
 
     @classmethod
     def predict_together(
         cls,
         predictors: Sequence[Any],
-        space: Space,
-        given: KnownRows,
+        space: Any,
+        known_rows: KnownRows,
         wanted: Wanted = ALL,
         *,
         tol: float = TOL,
     ) -> list[Prediction]:
         """Return the predictions of several predictors that share most of their work."""
-        return [each.predict(space, given, wanted, tol=tol) for each in predictors]
+        return [predictor.predict(space, known_rows, wanted, tol=tol) for predictor in predictors]
 
     @classmethod
-    def shares_folds(
-        cls,
-        predictors: Sequence[Any],  # noqa: ARG003
-        space: Space,  # noqa: ARG003
-        folds: Sequence[Hiding],  # noqa: ARG003
-    ) -> bool:
+    def shares_folds(cls, predictors: Sequence[Any], space: Any, folds: Sequence[Hiding]) -> bool:
         """Tell whether all folds together cost about as much as one of them."""
         return False
 
     @classmethod
     def predict_folds(
-        cls, predictors: Sequence[Any], space: Space, folds: Sequence[Hiding], *, tol: float = TOL
+        cls, predictors: Sequence[Any], space: Any, folds: Sequence[Hiding], *, tol: float = TOL
     ) -> list[list[Prediction]]:
         """Return the predictions of the hidden rows, by fold and then by predictor.
 
@@ -152,8 +160,8 @@ class Predictor(ABC):
         """
 
         def predicted(fold: Hiding) -> list[Prediction]:
-            given, places = fold
-            return cls.predict_together(predictors, space, given, Unknown(places), tol=tol)
+            known_rows, places = fold
+            return cls.predict_together(predictors, space, known_rows, Unknown(places), tol=tol)
 
         # The first fold leaves in the space what all share; then threads need not wait.
         return [
@@ -161,14 +169,15 @@ class Predictor(ABC):
             *parallel_map(predicted, folds[1:], n_jobs=space.n_threads),
         ]
 
-    def fitted_to(self, space: Space) -> Self:
+    def fitted_to(self, space: Any) -> Self:
         """Return the predictor as this space admits it, or refuse with the reason."""
-        preparation = getattr(self, "preparation", "as_given")
-        if preparation not in space.preparations:
-            raise InputError(
-                f"preparation={preparation!r} needs domain vectors, and this domain has only "
-                f"distances. Use one of {', '.join(space.preparations)}."
-            )
+        # Distances cannot be prepared: nothing is known of the columns.
+        for preparation in self.preparations:
+            if preparation not in space.preparations:
+                raise InputError(
+                    f"preparation={preparation!r} needs domain vectors, and this domain has only "
+                    f"distances. Use one of {', '.join(space.preparations)}."
+                )
         if self.needs_vectors:
             space.refuse_without_vectors(self.name)
         return self
@@ -186,14 +195,49 @@ class Predictor(ABC):
         return {"predictor": self.name, **asdict(self)}  # pyright: ignore[reportArgumentType]
 
 
+@dataclass(frozen=True)
+class RowPredictor(Predictor):
+    """A predictor that needs prepared rows and nothing else, so it is told `of_rows`."""
+
+    preparation: str = "as_given"
+    """How domain rows are prepared before they are compared."""
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+
+    def predict(
+        self, space: Any, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+    ) -> Prediction:
+        """Return vectors of the wanted rows, and what they are made of."""
+        rows_of_known = space.prepared(self.preparation)[np.flatnonzero(known_rows.is_known)]
+        wanted_rows = wanted.prepared(space, self.preparation, known_rows)
+        # Squares of extreme numbers would overflow; together, so that rows stay comparable.
+        rows_of_known, wanted_rows = scaled_together(rows_of_known, wanted_rows)
+        return self.of_rows(rows_of_known, wanted_rows, known_rows.known)
+
+    @abstractmethod
+    def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
+        """Return vectors of the wanted rows from the `known` vectors of the known rows."""
+
+
 def check_preparation(preparation: str) -> None:
     """Refuse a preparation that does not exist."""
     checks.one_of(preparation, "preparation", tuple(PREPARATIONS))
 
 
-def known_and_wanted(
-    space: Space, preparation: str, given: KnownRows, wanted: Wanted
-) -> tuple[Any, Any]:
-    """Return the prepared domain rows that are known, and those that are wanted."""
-    known = space.prepared(preparation)[np.flatnonzero(given.is_known)]
-    return scaled_together(known, wanted.prepared(space, preparation, given))
+def mixed(
+    coefficients: Callable[[slice], np.ndarray], n_wanted: int, known: np.ndarray, n_together: int
+) -> Prediction:
+    """Return the mixes of known vectors by coefficients, most of which are 0, block by block."""
+    vectors, mixes = np.empty((n_wanted, known.shape[1])), [csr_array((0, len(known)))]
+    for block in row_blocks(n_wanted, n_together):
+        of_block = coefficients(block)
+        vectors[block] = of_block @ known
+        # Kept sparse, since explanations ask for shares later: dense, all pairs would be kept.
+        mixes.append(csr_array(of_block))
+    return Prediction(vectors, Composition(FixedMix(csr_array(vstack(mixes)))))
+
+
+def dense(rows: Rows) -> np.ndarray:
+    """Return rows as a dense array."""
+    return rows.toarray() if issparse(rows) else rows

@@ -135,108 +135,111 @@ class KernelRidge(Predictor):
 
     @one_blas_thread()
     def predict(
-        self,
-        space: Space,
-        given: KnownRows,
-        wanted: Wanted = ALL,
-        *,
-        tol: float = TOL,  # noqa: ARG002
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the regression's values for every row that is wanted."""
-        ready = self.tuned(space, given)
-        rows, dtype = wanted.among(space, self.preparation, given), given.embedding.dtype
+        ready = self.tuned(space, known_rows)
+        rows, dtype = wanted.among(space, self.preparation, known_rows), known_rows.embedding.dtype
+        # Folds solve once and are gone; a model is asked for new rows again and again.
         if wanted.is_new:
-            mix = NewKernelMix(ready._solved_once(space, given), rows, given, ready)
+            mix = NewKernelMix(ready._solved_once(space, known_rows), rows, known_rows, ready)
             return Prediction(in_range_of(dtype, mix.vectors()), Composition(mix))
-        mix = KernelMix(ready.solved(space, given), rows)
-        vectors = mix.spread(given.known, tol=0.0)
+        mix = KernelMix(ready.solved(space, known_rows), rows)
+        vectors = mix.spread(known_rows.known, tol=0.0)
         return Prediction(in_range_of(dtype, vectors), Composition(mix))
 
-    def _solved_once(self, space: Space, given: KnownRows) -> Solved:
-        return given.once(("solved", self), lambda: self.solved(space, given))
+    def _solved_once(self, space: Space, known_rows: KnownRows) -> Solved:
+        return known_rows.once(("solved", self), lambda: self.solved(space, known_rows))
 
-    def settled(self, space: Space, given: KnownRows) -> KernelRidge:
+    def settled(self, space: Space, known_rows: KnownRows) -> KernelRidge:
         """Return the predictor with the width and the strength that it chooses by itself."""
-        return self.tuned(space, given)
+        return self.tuned(space, known_rows)
 
     @one_blas_thread()
     def kept(
-        self, space: Space, given: KnownRows, carried: Callable[[], np.ndarray]
+        self, space: Space, known_rows: KnownRows, carried: Callable[[], np.ndarray]
     ) -> dict[str, Any]:
         """Return the slopes, and the factors of a kernel that is too large to solve again."""
-        ready = self.tuned(space, given)
-        solved = ready._solved_once(space, given)
-        mix = NewKernelMix(solved, New(np.empty((0, 1))), given, ready)
+        ready = self.tuned(space, known_rows)
+        solved = ready._solved_once(space, known_rows)
+        mix = NewKernelMix(solved, New(np.empty((0, 1))), known_rows, ready)
+        # Side by side in one array: a model is opened once for each array in its file.
         parts = mix.slopes_of_known(), mix.slopes_of_carried(carried)
-        slopes, mean = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
-        kept: dict[str, Any] = {"slopes": slopes, "mean": mean}
+        slopes, mean = (
+            np.concatenate(parts_of_both, axis=-1) for parts_of_both in zip(*parts, strict=True)
+        )
+        stored: dict[str, Any] = {"slopes": slopes, "mean": mean}
         if isinstance(solved, Approximate):
-            kept |= {"back": solved.factors.back, "values": solved.factors.values}
-        return kept
+            stored |= {"back": solved.factors.back, "values": solved.factors.values}
+        return stored
 
-    def restore(self, space: Space, given: KnownRows, kept: Mapping[str, Any]) -> None:
+    def restore(self, space: Space, known_rows: KnownRows, stored: Mapping[str, Any]) -> None:
         """Give back to the known rows what `kept` returned for the same ones."""
-        ready = self.tuned(space, given)
-        slopes, mean, n_dims = kept["slopes"], kept["mean"], given.n_dims
+        ready = self.tuned(space, known_rows)
+        slopes, mean, n_dims = stored["slopes"], stored["mean"], known_rows.n_dims
         # A product's last bits depend on the layout: as it was when they were computed.
-        for key, some in (("slopes", slice(0, n_dims)), ("carried slopes", slice(n_dims, None))):
-            given.keep((key, ready), (np.ascontiguousarray(slopes[:, some]), mean[some]))
-        if "back" in kept:
+        for key, columns in (("slopes", slice(0, n_dims)), ("carried slopes", slice(n_dims, None))):
+            known_rows.keep((key, ready), (np.ascontiguousarray(slopes[:, columns]), mean[columns]))
+        if "back" in stored:
             assert ready.ridge is not None
-            known, kernel = np.flatnonzero(given.is_known), ready.kernel_in(space)
-            nothing = np.empty((0, len(kept["values"])))
-            factors = Factors(kernel, landmarks_of(known), nothing, kept["values"], kept["back"])
-            given.keep(("solved", ready), Restored(factors, known, ready.ridge))
+            known, kernel = np.flatnonzero(known_rows.is_known), ready.kernel_in(space)
+            nothing = np.empty((0, len(stored["values"])))
+            factors = Factors(
+                kernel, landmarks_of(known), nothing, stored["values"], stored["back"]
+            )
+            known_rows.keep(("solved", ready), Restored(factors, known, ready.ridge))
 
     def kernels(self, space: Space) -> tuple[Kernel, ...]:
         """Return the kernel on a space that it needs."""
         return (self.kernel_in(space),)
 
     @one_blas_thread()
-    def tuned(self, space: Space, given: KnownRows) -> KernelRidge:
+    def tuned(self, space: Space, known_rows: KnownRows) -> KernelRidge:
         """Return the predictor with the width and the strength that leave-one-out prefers.
 
         They are compared on at most `MOST_TUNED_ON` of the known rows.
         """
         if self.ridge is not None and (self.width is not None or self.kernel not in BY_DISTANCE):
             return self
-        return given.once(("tuned", self), lambda: self._tuned(space, given))
+        return known_rows.once(("tuned", self), lambda: self._tuned(space, known_rows))
 
-    def _tuned(self, space: Space, given: KnownRows) -> KernelRidge:
-        sample = sampled(np.flatnonzero(given.is_known), MOST_TUNED_ON)
-        known = given.embedding[sample]
+    def _tuned(self, space: Space, known_rows: KnownRows) -> KernelRidge:
+        # The same sample for every setting, or chance would choose between them.
+        sample = sampled(np.flatnonzero(known_rows.is_known), MOST_TUNED_ON)
+        known = known_rows.embedding[sample]
         has_width = self.kernel in BY_DISTANCE and self.width is None
         ridges = RIDGES if self.ridge is None else (self.ridge,)
         best, best_score = self, -np.inf
         for width in WIDTHS if has_width else (self.width,):
-            found = self._factors(self._kernel(space, width), sample, given)
-            scores = _looked_over(found, known, ridges)
+            factors = self._factors(self._kernel(space, width), sample, known_rows)
+            scores = _looked_over(factors, known, ridges)
             place = int(np.argmax(scores))
             if scores[place] > best_score:
                 best, best_score = replace(self, width=width, ridge=ridges[place]), scores[place]
         return best
 
     @one_blas_thread()
-    def left_out(self, space: Space, given: KnownRows) -> np.ndarray:
+    def left_out(self, space: Space, known_rows: KnownRows) -> np.ndarray:
         """Return each known row minus the mean of the others, as predicted from the others."""
-        ready = self.tuned(space, given)
+        ready = self.tuned(space, known_rows)
         assert ready.ridge is not None
-        known = np.flatnonzero(given.is_known)
+        known = np.flatnonzero(known_rows.is_known)
         kernel = ready._kernel(space, ready.width)
+        # Then these are the rows that it was tuned on, and their factors may still be there.
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
-            found = ready._factors(kernel, known, given)
+            factors = ready._factors(kernel, known, known_rows)
         else:
-            found = factorised(kernel, known, landmarks_of(known))
-        return found.left_out(given.known, ready.ridge)
+            factors = factorised(kernel, known, landmarks_of(known))
+        return factors.left_out(known_rows.known, ready.ridge)
 
-    def _factors(self, kernel: Kernel, sample: np.ndarray, given: KnownRows) -> Factors:
+    def _factors(self, kernel: Kernel, sample: np.ndarray, known_rows: KnownRows) -> Factors:
         """Return the kernel of the rows that it is tuned on; all widths share their distances."""
 
         def gram() -> np.ndarray:
             if self.kernel not in BY_DISTANCE:
                 return kernel.between(sample, sample)
             key = ("squared distances", self.preparation)
-            squares = given.once(key, lambda: kernel.squared_distances(sample, sample))
+            squares = known_rows.once(key, lambda: kernel.squared_distances(sample, sample))
             return kernel.of_squares(squares)
 
         return factors_of(kernel, sample, gram)
@@ -248,10 +251,10 @@ class KernelRidge(Predictor):
         """Return the kernel of a space; the width must have been chosen."""
         return self._kernel(space, self.width)
 
-    def solved(self, space: Space, given: KnownRows) -> Solved:
+    def solved(self, space: Space, known_rows: KnownRows) -> Solved:
         """Return the regression on the known rows; width and strength must have been chosen."""
         assert self.ridge is not None
-        known, kernel = np.flatnonzero(given.is_known), self.kernel_in(space)
+        known, kernel = np.flatnonzero(known_rows.is_known), self.kernel_in(space)
         # Distances need not be those of vectors, and then the kernel has negative eigenvalues.
         if known.size <= MOST_EXACT and space.has_vectors:
             return Exact(kernel, known, self.ridge)
@@ -266,16 +269,18 @@ def landmarks_of(known: np.ndarray) -> np.ndarray:
     return sampled(known, MOST_LANDMARKS)
 
 
-def _looked_over(found: Factors, known: np.ndarray, ridges: tuple[float, ...]) -> list[float]:
+def _looked_over(factors: Factors, known: np.ndarray, ridges: tuple[float, ...]) -> list[float]:
     """Return how near leave-one-out predictions come under each strength."""
     n_known, n_dims = known.shape
     centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+    # Random mixes keep angles on average, and the comparison is of means over all rows.
     if n_dims > N_JUDGES:
         centred = centred @ np.random.default_rng(0).normal(size=(n_dims, N_JUDGES))
+    # Each row minus the mean of the others: what a prediction that never saw it can hope for.
     truth = centred * (n_known / max(1, n_known - 1))
     directions = unit(truth)
     scores = []
-    for left_out in found.left_out_each(centred, ridges):
+    for left_out in factors.left_out_each(centred, ridges):
         if n_dims < FEWEST_DIMS:
             scores.append(-float(((truth - left_out) ** 2).sum()))
         else:
@@ -297,9 +302,9 @@ class KernelMix(Mix):
 
     def _filled(self, put: Callable[[slice, np.ndarray], None]) -> np.ndarray:
         """Return a number for each row that is wanted."""
-        found, blocks = np.empty(self.rows.size), row_blocks(self.rows.size, ROWS_PER_BLOCK)
-        fill([found], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
-        return found
+        numbers, blocks = np.empty(self.rows.size), row_blocks(self.rows.size, ROWS_PER_BLOCK)
+        fill([numbers], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
+        return numbers
 
     @one_blas_thread()
     def shares(self, places: Any) -> np.ndarray:
@@ -311,7 +316,7 @@ class KernelMix(Mix):
         return shares + (1.0 - shares.sum(axis=1, keepdims=True)) / shares.shape[1]
 
     @one_blas_thread()
-    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:  # noqa: ARG002
+    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
         """Return the mix of the known rows' `values` for every wanted row."""
         mean = values.mean(axis=0, dtype=np.float64)
         return self._along(self.solved.slopes(values - mean), mean)
@@ -333,11 +338,13 @@ class KernelMix(Mix):
 
         Of many known rows, a sample is enough to tell rows apart that are far from all of them.
         """
-        few = self.solved.of_few(MOST_TUNED_ON)
+        # A solve with all known rows for each wanted one would cost more than the prediction.
+        sample = self.solved.of_few(MOST_TUNED_ON)
 
         def put(block: slice, part: np.ndarray) -> None:
-            alike = few.kernel.between(self.rows[block], few.landmarks)
-            missing = few.kernel.own(self.rows[block]) - few.told(alike)
+            alike = sample.kernel.between(self.rows[block], sample.landmarks)
+            missing = sample.kernel.own(self.rows[block]) - sample.told(alike)
+            # Rounding can leave less than nothing of a row that a known one repeats.
             part[:] = np.sqrt(np.maximum(missing, 0.0))
 
         return self._filled(put)
@@ -359,13 +366,16 @@ class KernelMix(Mix):
 class NewKernelMix(KernelMix):
     """The same for rows that came later: what was solved for the known rows is kept with them."""
 
-    def __init__(self, solved: Solved, rows: Any, given: KnownRows, predictor: KernelRidge) -> None:
+    def __init__(
+        self, solved: Solved, rows: Any, known_rows: KnownRows, predictor: KernelRidge
+    ) -> None:
         super().__init__(solved, rows)
-        self.given = given
+        self.known_rows = known_rows
         self.predictor = predictor
         self._made: dict[int, np.ndarray] = {}
 
     def _alike(self, block: slice) -> np.ndarray:
+        # Vectors, carried values and signals need the same kernel; of many rows it is too large.
         if self.rows.size * self.solved.landmarks.size > MOST_ALIKE:
             return super()._alike(block)
         if block.start not in self._made:
@@ -377,19 +387,21 @@ class NewKernelMix(KernelMix):
         return self._along(*self.slopes_of_known())
 
     @one_blas_thread()
-    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:  # noqa: ARG002
+    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
         """Return the mix of what known rows carry for signals."""
         return self._along(*self.slopes_of_carried(values))
 
     def slopes_of_known(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the kernel is multiplied with to give vectors, and their mean."""
         key = ("slopes", self.predictor)
-        return self.given.once(key, lambda: self._slopes(self.given.known.astype(np.float64)))
+        return self.known_rows.once(
+            key, lambda: self._slopes(self.known_rows.known.astype(np.float64))
+        )
 
     def slopes_of_carried(self, values: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the same for what known rows carry."""
         key = ("carried slopes", self.predictor)
-        return self.given.once(key, lambda: self._slopes(values()))
+        return self.known_rows.once(key, lambda: self._slopes(values()))
 
     def _slopes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = values.mean(axis=0)

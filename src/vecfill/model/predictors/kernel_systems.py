@@ -49,7 +49,7 @@ class Solved(Protocol):
         """Return how much of each row's own kernel the known rows explain."""
         ...
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of so many known rows; itself if there are fewer."""
         ...
 
@@ -68,6 +68,8 @@ class Exact:
         return self.kernel.lately(("factor", self.ridge), self.landmarks, self._factored)
 
     def _factored(self) -> np.ndarray:
+        # The ridge is on the diagonal, so the kernel is positive definite as long as it is not
+        # tiny: Cholesky takes half the time of LU.
         gram = self.kernel.between(self.landmarks, self.landmarks)
         gram[np.diag_indices_from(gram)] += self.ridge
         try:
@@ -88,14 +90,15 @@ class Exact:
 
     def told(self, alike: np.ndarray) -> np.ndarray:
         """Return how much of each row the known rows explain."""
+        # k (K + ridge I)^-1 k' is the square of L^-1 k': half the work of solving for both sides.
         half = solve_triangular(self._lower, alike.T, lower=True, check_finite=False)
         return np.einsum("ij,ij->j", half, half)
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        if self.landmarks.size <= most:
+        if self.landmarks.size <= n_rows:
             return self
-        return Exact(self.kernel, sampled(self.landmarks, most), self.ridge)
+        return Exact(self.kernel, sampled(self.landmarks, n_rows), self.ridge)
 
 
 class Approximate:
@@ -107,6 +110,7 @@ class Approximate:
         self.factors = factors
         self.ridge = ridge
         values = factors.values
+        # Divided by (value + ridge), as the exact inverse would in the directions that are kept.
         self._turned = factors.back * (np.sqrt(values) / (values + ridge))
         self._told = values / (values + ridge)
 
@@ -122,12 +126,12 @@ class Approximate:
         """Return how much of each row the known rows explain."""
         return (alike @ self.factors.back) ** 2 @ self._told
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        if self.landmarks.size <= most:
+        if self.landmarks.size <= n_rows:
             return self
-        few = sampled(self.landmarks, most)
-        return Approximate(factorised(self.kernel, few, few), self.ridge)
+        sample = sampled(self.landmarks, n_rows)
+        return Approximate(factorised(self.kernel, sample, sample), self.ridge)
 
 
 class Restored(Approximate):
@@ -139,6 +143,8 @@ class Restored(Approximate):
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
         """Return what each known row counts, block by block."""
+        # The coordinates of the known rows are their kernel times `back`, by the square root of
+        # the values: the kernel is made again here, since a file that held them would be large.
         along = (alike @ self._turned) @ (self.factors.back / np.sqrt(self.factors.values)).T
         counts = np.empty((len(alike), self.known.size))
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
@@ -166,6 +172,7 @@ class FromLandmarks:
 
         def computed() -> np.ndarray:
             between = self.kernel.between(self.landmarks, self.landmarks)
+            # Landmarks may be nearly alike; their kernel then has directions without any digits.
             values, turn = _positive(between, least=LEAST_VALUE)
             return turn / np.sqrt(values)
 
@@ -175,7 +182,7 @@ class FromLandmarks:
     def _lower(self) -> np.ndarray:
         """Factor of the known rows' products of coordinates, plus the ridge."""
         nothing = np.empty((self.known.size, 0))
-        return self.kernel.space.recent.once(
+        return self.kernel.recent.once(
             self._key(), lambda: self._factored(self._summed(nothing, is_squared=True)[1])
         )
 
@@ -196,6 +203,7 @@ class FromLandmarks:
 
     def _parts(self) -> Iterator[np.ndarray]:
         for block in row_blocks(self.known.size, ROWS_PER_BLOCK):
+            # Made again each time: for a million rows it would be 8 GB.
             yield self.kernel.between(self.known[block], self.landmarks)
 
     def _summed(self, values: np.ndarray, *, is_squared: bool) -> tuple[np.ndarray, Any]:
@@ -216,19 +224,22 @@ class FromLandmarks:
         # Sums of as many parts for any number of threads, so that they have the same bits.
         parts = [blocks[place::N_SUMS] for place in range(min(N_SUMS, len(blocks)))]
         _, *sums = parallel_map(summed, [[], *parts], n_jobs=self.kernel.space.n_threads)
-        found, squares = (reduce(np.add, each) for each in zip(*sums, strict=True))
-        return found, squares
+        products, squares = (
+            reduce(np.add, parts_of_one) for parts_of_one in zip(*sums, strict=True)
+        )
+        return products, squares
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """Return what the kernel is multiplied with."""
-        recent, key = self.kernel.space.recent, self._key()
+        recent, key = self.kernel.recent, self._key()
         lower = recent.get(key)
         # To make the kernel takes long, so what the factor needs is summed up on the way.
-        found, squares = self._summed(values, is_squared=lower is None)
+        products, squares = self._summed(values, is_squared=lower is None)
         if lower is None:
             lower = recent.put(key, self._factored(squares))
+        # The sum of the coordinates' products with `values`, and back again to the landmarks.
         back = self._back
-        return back @ cho_solve((lower, True), back.T @ found)
+        return back @ cho_solve((lower, True), back.T @ products)
 
     def onto_known(self, alike: np.ndarray) -> np.ndarray:
         """Return what each known row counts."""
@@ -238,17 +249,18 @@ class FromLandmarks:
 
     def told(self, alike: np.ndarray) -> np.ndarray:
         """Return how much of each row the known rows explain."""
+        # What the Nystrom kernel of a row with itself has, less what the ridge leaves of it.
         coordinates = (alike @ self._back).T
         half = solve_triangular(self._lower, coordinates, lower=True, check_finite=False)
         explained = np.einsum("ij,ij->j", coordinates, coordinates)
         return explained - self.ridge * np.einsum("ij,ij->j", half, half)
 
-    def of_few(self, most: int) -> Solved:
+    def of_few(self, n_rows: int) -> Solved:
         """Return the regression on a sample of the known rows."""
-        few = sampled(self.known, most)
+        sample = sampled(self.known, n_rows)
         if self.kernel.space.has_vectors:
-            return Exact(self.kernel, few, self.ridge)
-        return Approximate(factorised(self.kernel, few, few), self.ridge)
+            return Exact(self.kernel, sample, self.ridge)
+        return Approximate(factorised(self.kernel, sample, sample), self.ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,6 +294,7 @@ class Factors:
         """Yield the same for several strengths, which share most of the work."""
         n_known = len(known)
         centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
+        # A fit without a row has another mean too; the known rows' own mean would leak it.
         mean_of_others = -centred / max(1, n_known - 1)
         turned, squares = self.vectors.T @ centred, self.vectors**2
         of_one = self.vectors.sum(axis=0)
@@ -289,7 +302,10 @@ class Factors:
             shrink = self.values / (self.values + ridge)
             missed = centred - self.vectors @ (shrink[:, None] * turned)
             missed_by_one = 1.0 - self.vectors @ (shrink * of_one)
+            # One minus the leverage: how far the fit at a row is free of the row itself. At 0 the
+            # fit repeats the row whatever it is, and the floor keeps the residual finite.
             free = np.maximum(1.0 - squares @ shrink, 1e-9)
+            # The mean is taken off by hand, so it is left out by hand as well.
             residual = (missed - missed_by_one[:, None] * mean_of_others) / free[:, None]
             yield centred - residual - mean_of_others
 
@@ -307,10 +323,11 @@ def factorised(kernel: Kernel, known: np.ndarray, landmarks: np.ndarray) -> Fact
     >>> np.allclose(whole, kernel.between(np.arange(3), np.arange(3)))
     True
     """
-    found = factors_of(kernel, landmarks, lambda: kernel.between(landmarks, landmarks))
+    factors = factors_of(kernel, landmarks, lambda: kernel.between(landmarks, landmarks))
     if np.array_equal(known, landmarks):
-        return found
-    back = found.back
+        return factors
+    back = factors.back
+    # Orthonormal columns for all known rows, so that leave-one-out is as cheap as for the exact.
     coordinates = kernel.between(known, landmarks) @ back
     values, turn = _positive(coordinates.T @ coordinates)
     vectors = coordinates @ (turn / np.sqrt(values))
@@ -340,13 +357,14 @@ def _positive(gram: np.ndarray, *, least: float = 1e-10) -> tuple[np.ndarray, np
     Distances that are not Euclidean can make a kernel with negative ones; they are left out.
     """
     values, vectors = np.linalg.eigh(gram)
-    kept = values > max(least * values[-1], 1e-300)
-    return values[kept], vectors[:, kept]
+    # 1e-300: of a kernel that is all zeros nothing is above rounding, and nothing may divide by 0.
+    is_positive = values > max(least * values[-1], 1e-300)
+    return values[is_positive], vectors[:, is_positive]
 
 
-def sampled(rows: np.ndarray, most: int) -> np.ndarray:
+def sampled(rows: np.ndarray, n_sampled: int) -> np.ndarray:
     """Return at most so many rows, the same ones each time, ascending."""
-    if rows.size <= most:
+    if rows.size <= n_sampled:
         return rows
     # At random, since rows in order of frequency or place would be a poor sample.
-    return np.sort(np.random.default_rng(0).permutation(rows)[:most])
+    return np.sort(np.random.default_rng(0).permutation(rows)[:n_sampled])

@@ -29,7 +29,7 @@ from vecfill.model.predictors import (
     Sparsemax,
 )
 from vecfill.model.predictors.fused import Fused
-from vecfill.model.sources import SourcesSpace
+from vecfill.model.sources import AnySpace, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.candidates import kernel_ridges, raced
@@ -223,7 +223,7 @@ class Competitors:
                     name, rival.tuned(space, known_rows, **self._tuning), rival.space or space
                 )
 
-    def _add(self, name: str, predictor: Predictor, space: Space) -> None:
+    def _add(self, name: str, predictor: Predictor, space: AnySpace) -> None:
         self.tuned[name] = predictor
         self.predict[name] = lambda places: (
             predictor.predict(space, self._known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
