@@ -27,7 +27,7 @@ from vecfill.model.stretch import Stretch, stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import Choice, choose
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
-from vecfill.trust.choose.fusion import choose_sources, weighed
+from vecfill.trust.choose.fusion import choose_sources, for_rare, weighed
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 
 BLOCK = 1 / 3
@@ -158,12 +158,13 @@ def decide(
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
-    is_most = 2 * may_be_rare.sum() > (~is_known).sum()
-    if is_rare and is_most and isinstance(space, SourcesSpace) and decision.choice is not None:
-        # What a source is worth for rare rows, rare rows must say.
+    if is_rare and isinstance(space, SourcesSpace) and decision.choice is not None:
+        # What a source is worth for rare rows, rare rows must say: the spelling of rare cities
+        # misleads, though it helps the frequent ones.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
         stretch = Stretch(decision.stretch.plain, choice.stretch)
+        choice = for_rare(space, decision.choice, choice, is_known, may_be_rare)
         decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
     if asked is not None or offset == "off":
         return decision
