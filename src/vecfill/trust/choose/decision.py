@@ -295,13 +295,12 @@ def _with_offset(
     rules = rules_for(rarity, is_known)
     trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
     tried: dict[Any, RowScores] = {None: trial.plain()}
-    tried |= {rule: trial.scored(rule) for rule in rules}
+    # Limits come first: one that crowds must not be chosen and then refused, since another one
+    # that is hardly worse need not crowd.
+    scored = {rule: trial.scored(rule) for rule in rules}
+    tried |= {rule: scores for rule, scores in scored.items() if not has_collapsed(scores)}
     best = least_within_noise(tried, goal)
-    if (
-        best is None
-        or has_collapsed(tried[best])
-        or not is_clearly_better(tried[best], tried[None])
-    ):
+    if best is None or not is_clearly_better(tried[best], tried[None]):
         return replace(decision, on_block={"none": tried[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
     alone = trial.alone(best)
@@ -401,10 +400,14 @@ class _Trial:
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
             ]
-            rows = total_rows(scores, "balanced")
+            # Short steps have the best cosines and crowd together. Those that crowd too much are
+            # left out before the best is sought: it might be one of them.
+            may_be = [place for place, each in enumerate(scores) if not has_collapsed(each)]
+            may_be = may_be or [len(scores) - 1]
+            rows = total_rows([scores[place] for place in may_be], "balanced")
             behind = rows[int(rows.mean(axis=1).argmax())] - rows
             is_level = behind.mean(axis=1) <= CLEAR * behind.std(axis=1) / np.sqrt(rows.shape[1])
-            self._factors[rule] = float(factors[is_level][-1])
+            self._factors[rule] = float(factors[may_be][is_level][-1])
         return self._factors[rule]
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:
