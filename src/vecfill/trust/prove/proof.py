@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.rarity import has_several_words
+from vecfill.inputs.rarity import Rarity, has_several_words
 from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
 from vecfill.trust.choose.choice import FEWEST_KNOWN
@@ -30,7 +30,7 @@ from vecfill.trust.prove.confidence import (
     put_together,
     suspicious_rows,
 )
-from vecfill.trust.prove.hidden import Hidden, Region, hide_and_impute
+from vecfill.trust.prove.hidden import Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.signals import SIGNALS, signals
 from vecfill.trust.prove.source_strata import kinds_by_source
 from vecfill.trust.prove.strata import Stratum, kinds_by_count, kinds_of, strata_of
@@ -226,9 +226,14 @@ def _hidden_block(
     rarity = alignment.rarity
     among = rarity.may_be_rare(alignment.is_known)
     block = rarest_block(alignment.is_known, rarity.values, share=BLOCK, among=among)
-    region = _region(model, decision, rarity.values, block)
+    is_unknown = rarity.may_be_rare(~alignment.is_known)
+    of_hidden, of_unknown = _reaches(rarity, alignment.is_known, is_unknown, block)
+    region = _region(model, decision, of_hidden, of_unknown)
     on_block = _hidden(model, alignment, decision, [block], as_rare=True, region=region)
-    return replace(on_block, excess=excess_of(on_block, seen))
+    farther = float(of_unknown.mean() - of_hidden.mean())
+    drift = drift_of(on_block, rarity.values[block.hidden], farther)
+    excess, plain_excess = excess_of(on_block, seen)
+    return replace(on_block, excess=(excess + drift[0], plain_excess + drift[1]))
 
 
 def _kinds(model: Model, alignment: Alignment, hidden: Hidden) -> list[np.ndarray]:
@@ -305,38 +310,51 @@ def differs(one: Hidden, other: Hidden) -> bool:
     return bool(abs(left.mean() - right.mean()) > CLEAR * error)
 
 
-def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
+def _reaches(
+    rarity: Rarity, is_known: np.ndarray, is_unknown: np.ndarray, block: Fold
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what rarities the hidden and the unknown rows are taken to have: ends, or quantiles.
+
+    With counts, unknown rows have rarities of their own. Without, they begin where the known rows
+    end, span as much as the hidden ones, and cannot be rarer than the last word.
+    """
+    own = rarity.values[is_unknown]
+    if has_own(rarity.values, is_known):
+        own = np.where(np.isnan(own), rarity.values[is_known].max(), own)
+        hidden = np.quantile(rarity.values[block.hidden], QUANTILES)
+        return hidden, np.quantile(own, QUANTILES)
+    # Names that are missing for another reason may be as rare as any that is hidden.
+    low = float(rarity.values[rarity.may_be_rare(block.is_seen)].max())
+    high = float(rarity.values[rarity.may_be_rare(is_known)].max())
+    last = 2.0 * high - low
+    if rarity.vocabulary is not None:
+        last = max(high, min(last, float(rarity.vocabulary.rarity[-1])))
+    return np.array([low, high]), np.array([high, last])
+
+
+def _region(
+    model: Model, decision: Decision, of_hidden: np.ndarray, of_unknown: np.ndarray
+) -> Region | None:
     """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
 
-    With counts they have rarities of their own. Without, they begin where the known rows end, span
-    as much as the hidden ones, and cannot be rarer than the last word. A curve through known rows
-    says nothing reliable about rows that are rarer than all of them.
+    A curve through known rows says nothing reliable about rows that are rarer than all of them.
     """
     rule, offsets = decision.rule, model.offsets
     if rule is None or rule.curve is None or offsets is None:
         return None
-    if not offsets.is_rare.any():
+    is_rare = offsets.is_rare
+    if not is_rare.any():
         return None
     plain = model.as_predicted()
     middle = plain.known.mean(axis=0, dtype=np.float64)
-    is_rare = offsets.is_rare
     steps = decision.stretch.rare * (plain.embedding[plain.unknown][is_rare] - middle)
-    low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
-    if rule.uses_own:
-        hidden, unknown = (
-            np.quantile(each, QUANTILES)
-            for each in (rarity[block.hidden], offsets.assumed[is_rare])
-        )
-    else:
-        last = max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))
-        hidden, unknown = np.array([low, high]), np.array([high, last])
     return Region(
         curve=rule.curve,
         middle=middle,
         offset=None if rule.uses_own else offsets.unknown[is_rare][0],
         length=float(np.sqrt((steps**2).sum(axis=1).mean())),
-        hidden=hidden,
-        unknown=unknown,
+        hidden=of_hidden,
+        unknown=of_unknown,
     )
 
 
