@@ -192,9 +192,16 @@ def _reached(values: np.ndarray, level: float) -> float:
     return float(np.sort(values)[place])
 
 
-def _margin(shortfall: np.ndarray, level: float) -> float:
-    """Return the conformal quantile of how far truths fall short of expectations."""
+def _margin(shortfall: np.ndarray, level: float, *, is_block: bool = False) -> float:
+    """Return the conformal quantile of how far truths fall short of expectations.
+
+    That of a block is taken one standard error higher: the offset and its length were chosen on
+    the very rows, and few rows flatter most.
+    """
     place = int(np.ceil((shortfall.size + 1) * level))
+    if is_block and place <= shortfall.size:
+        error = np.sqrt(level * (1.0 - level) / shortfall.size)
+        place = min(int(np.ceil((shortfall.size + 1) * (level + error))), shortfall.size)
     return float(np.sort(shortfall)[place - 1]) if place <= shortfall.size else np.inf
 
 
@@ -233,7 +240,10 @@ def learn_confidence(
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
-    net, plain = (_Bounded(hidden, measure, level, of_hidden) for measure in MEASURES)
+    net, plain = (
+        _Bounded(hidden, measure, level, of_hidden, is_block=proof == "rarest")
+        for measure in MEASURES
+    )
     values, lower_bound = net.of(unknown_signals, of_unknown)
     return Confidence(
         np.clip(values, 0.0, 1.0),
@@ -303,9 +313,12 @@ def excess_of(hidden: Hidden, unknown_signals: np.ndarray) -> tuple[float, float
 class _Bounded:
     """Expectation and lower bound of one quantity, learnt on hidden rows, kind by kind."""
 
-    def __init__(self, hidden: Hidden, measure: str, level: float, kinds: Kinds) -> None:
+    def __init__(
+        self, hidden: Hidden, measure: str, level: float, kinds: Kinds, *, is_block: bool
+    ) -> None:
         self.reference = hidden.signals
         self.level = level
+        self.is_block = is_block
         self.excess = hidden.excess[MEASURES.index(measure)]
         self.truth = getattr(hidden.carried, measure)
         ranks = _ranks(hidden.signals, hidden.signals)
@@ -361,11 +374,12 @@ class _Bounded:
         """Return the margin of all rows, and those of the kinds that are proved."""
         shortfall = np.full(self.truth.size, np.nan)
         shortfall[rows] = self._shortfall(rows, shifts)
-        margin = _margin(shortfall[rows], self.level)
+        margin = _margin(shortfall[rows], self.level, is_block=self.is_block)
         of_kinds = []
         for sort in self.sorts:
             own = {
-                kind: _margin(shortfall[those], self.level) for kind, those in sort.members(rows)
+                kind: _margin(shortfall[those], self.level, is_block=self.is_block)
+                for kind, those in sort.members(rows)
             }
             # Too few rows for so high a level: all rows have to do.
             of_kinds.append({kind: each for kind, each in own.items() if np.isfinite(each)})
