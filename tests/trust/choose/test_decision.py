@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ from vecfill.trust.choose.folds import rarest_block
 from vecfill.trust.choose.fusion import weighed
 from vecfill.trust.choose.rareness import odds_of_rare
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.prove.hidden import Region, hide_and_impute
+from vecfill.trust.prove.hidden import Cosines, Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.strata import kind_of_name
 
@@ -87,6 +87,84 @@ def test_of_rules_that_are_level_the_one_that_assumes_least_is_taken():
     assert least_within_noise(better, "balanced") == far
     worse = {None: scores(0.7, noise[0]), near: scores(0.5, noise[1])}
     assert least_within_noise(worse, "balanced") is None
+
+
+def test_a_rule_that_crowds_gives_way_to_one_that_does_not(monkeypatch):
+    """Whatever crowds is left out before the best is sought, so its score cannot decide."""
+    domain, embedding, is_known, rarity, _ = drifting()
+    usual = decide(Space(domain), embedding, is_known, rarity=rarity).rule
+    scored = decision_module._Trial.scored
+
+    def tempting(trial, rule):
+        scores = scored(trial, rule)
+        if rule != usual:
+            return scores
+        best = {name: np.ones_like(scores.cosine) for name in ("reciprocal_rank", "hits_at_10")}
+        return replace(scores, crowding=np.ones_like(scores.cosine), **best)
+
+    monkeypatch.setattr(decision_module._Trial, "scored", tempting)
+    found = decide(Space(domain), embedding, is_known, rarity=rarity).rule
+    assert found is not None
+    assert found != usual
+    monkeypatch.setattr(decision_module, "has_collapsed", lambda scores: True)
+    assert decide(Space(domain), embedding, is_known, rarity=rarity).rule is None
+
+
+def test_the_length_beside_an_offset_is_the_longest_good_one_that_does_not_crowd(monkeypatch):
+    domain, embedding, is_known, rarity, _ = drifting()
+    block = rarest_block(is_known, rarity.values, share=1 / 3)
+    (rule, *_) = rules_for(rarity, is_known)
+
+    def factor():
+        trial = decision_module._Trial(
+            Space(domain), PAPER, embedding, is_known, rarity.values, block, None
+        )
+        monkeypatch.setattr(trial.judge, "scored", lambda vectors, _: as_scores(vectors))
+        return trial.stretch(rule)
+
+    def as_scores(vectors):
+        """The longer the better; what lies near its mean crowds."""
+        length = np.linalg.norm(vectors - vectors.mean(axis=0), axis=1)
+        crowding = 1.0 if length.mean() < limit else 0.0
+        values = {each.name: 1.0 / length for each in fields(RowScores)}
+        return RowScores(
+            **{**values, "crowding": np.full(length.size, crowding), "hubs": 0 * length}
+        )
+
+    monkeypatch.setattr(decision_module, "stretch_of", lambda *_: 4.0)
+    limit = 0.0
+    shortest = factor()
+    trial = decision_module._Trial(
+        Space(domain), PAPER, embedding, is_known, rarity.values, block, None
+    )
+    start, steps = trial._parts(rule)
+    own = start + 2.2 * steps
+    limit = np.linalg.norm(own - own.mean(axis=0), axis=1).mean()
+    assert shortest < 2.0
+    assert factor() == pytest.approx(2.5)
+
+
+def test_confidence_falls_along_the_clear_part_of_the_line_through_the_block():
+    rng = np.random.default_rng(0)
+    rarity = rng.uniform(0.0, 1.0, 400)
+    values = 0.6 - 0.3 * rarity + rng.normal(scale=0.05, size=400)
+
+    def drift(values, farther=0.5, moved=None):
+        scores = RowScores(*[np.asarray(values)] * 8)
+        hidden = Hidden(np.arange(400), np.zeros(400), np.empty((400, 1)), scores, values)
+        return drift_of(replace(hidden, moved=moved), rarity, farther)
+
+    slope, error = 0.3, 0.05 / np.sqrt(400 / 12)
+    found, plain = drift(values)
+    assert found == plain
+    assert 0.5 * (slope - 4 * error) < found < 0.5 * slope
+    assert drift(values, 1.0)[0] == pytest.approx(2 * found)
+    # Rarer rows are never taken to be better, and chance is not followed.
+    assert drift(1.0 - values) == (0.0, 0.0)
+    assert drift(rng.normal(size=400)) == (0.0, 0.0)
+    assert drift(values, 0.0) == (0.0, 0.0)
+    # What the region takes off is not taken off again.
+    assert drift(values, moved=Cosines(values - 0.05, values))[0] == pytest.approx(found - 0.05)
 
 
 def test_without_a_drift_no_offset_is_taken():

@@ -16,8 +16,8 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
-from vecfill.trust.choose.folds import hidden_folds
-from vecfill.trust.choose.fusion import _helpful, choose_sources, weighed
+from vecfill.trust.choose.folds import hidden_folds, rarest_block
+from vecfill.trust.choose.fusion import _helpful, choose_sources, for_rare, weighed
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.choose.unseen import OutOfFold, importance_like, out_of_fold
 
@@ -252,6 +252,38 @@ def test_together_sources_have_no_signal_if_none_has_one_alone():
     found = weighed(space, silent, embedding, is_known, folds, "balanced")
     assert not found.has_signal
     assert any(each.is_kept for each in found.sources)
+
+
+def test_rare_rows_weigh_sources_for_patterns_that_are_mostly_rare_and_no_others():
+    """The second source describes frequent rows and is noise for rare ones."""
+    rng = np.random.default_rng(3)
+    latent = rng.normal(size=(N, 6))
+    embedding = np.sin(latent @ rng.normal(size=(6, 16)))
+    is_known, rarity = np.arange(N) % 4 > 0, np.arange(N, dtype=np.float64)
+    second = latent[:, 3:].copy()
+    second[200:] = rng.normal(size=(100, 3))
+    spared = np.arange(0, 200, 4)
+    rows = {"left": np.arange(N), "right": np.arange(N), "third": spared}
+    parts = {"left": latent[:, :3], "right": second, "third": rng.normal(size=(N, 3))}
+    space = SourcesSpace(
+        [[Member(name, Space(parts[name][rows[name]]), rows[name], N)] for name in rows]
+    )
+    usual = choose_sources(space, embedding, is_known, candidates="classic")
+    block = rarest_block(is_known, rarity, share=1 / 3)
+    rare = weighed(space, usual.sources, embedding, is_known, [block], "balanced")
+    may_be_rare = ~is_known & (rarity >= 200)
+    found = for_rare(space, usual, rare, is_known, may_be_rare)
+    plain, of_spared = (True, True, False), (True, True, True)
+    assert found.predictor.weights_of_pattern(plain)[1] < 0.2
+    assert usual.predictor.weights_of_pattern(plain)[1] > 0.5
+    same = usual.predictor.weights_of_pattern(of_spared)
+    assert (found.predictor.weights_of_pattern(of_spared) == same).all()
+    told = {each.name: each.weight for each in found.sources}
+    assert rare.predictor.weights_of_pattern(plain)[1] < told["right"] < same[1]
+    # Where all unknown rows may be rare, only rare rows are asked.
+    whole = for_rare(space, usual, rare, is_known, ~is_known)
+    assert dict(whole.predictor.weights) == dict(rare.predictor.weights)
+    assert whole.honest is rare.honest
 
 
 def test_sources_without_signal_are_refused_unless_forced():

@@ -84,6 +84,13 @@ def test_the_margin_is_the_conformal_quantile():
     assert _margin(np.arange(1.0, 9.0), 0.9) == np.inf
 
 
+def test_the_margin_of_a_block_is_wider_the_fewer_rows_it_has():
+    for n_rows, place in ((40, 39), (400, 367), (9, 9)):
+        values = np.arange(1.0, n_rows + 1)
+        assert _margin(values, 0.9, is_block=True) == place
+    assert _margin(np.arange(1.0, 9.0), 0.9, is_block=True) == np.inf
+
+
 def test_too_few_hidden_rows_teach_nothing():
     domain, embedding, _ = made(40)
     is_known = np.arange(40) < 12

@@ -24,7 +24,7 @@ from vecfill.model.stretch import Stretch, stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import Choice, choose
 from vecfill.trust.choose.folds import Fold, rarest_block
-from vecfill.trust.choose.fusion import choose_sources, weighed
+from vecfill.trust.choose.fusion import choose_sources, for_rare, weighed
 from vecfill.trust.choose.rareness import has_own, odds_of_rare
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 
@@ -140,12 +140,13 @@ def decide(
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
-    is_most = 2 * may_be_rare.sum() > (~is_known).sum()
-    if is_rare and is_most and space.is_joint and decision.choice is not None:
-        # What a source is worth for rare rows, rare rows must say.
+    if is_rare and space.is_joint and decision.choice is not None:
+        # What a source is worth for rare rows, rare rows must say: the spelling of rare cities
+        # misleads, though it helps the frequent ones.
         vectors = embedding.astype(np.float64)
         choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
         stretch = Stretch(decision.stretch.plain, choice.stretch)
+        choice = for_rare(space, decision.choice, choice, is_known, may_be_rare)
         decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
     if asked is not None or offset == "off":
         return decision
@@ -176,13 +177,14 @@ def _with_offset(
     rules = rules_for(rarity, is_known)
     trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
     scores_by_rule: dict[Any, RowScores] = {None: trial.plain()}
-    scores_by_rule |= {rule: trial.scored(rule) for rule in rules}
+    # Limits come first: one that crowds must not be chosen and then refused, since another one
+    # that is hardly worse need not crowd.
+    with_rules = {rule: trial.scored(rule) for rule in rules}
+    scores_by_rule |= {
+        rule: scores for rule, scores in with_rules.items() if not has_collapsed(scores)
+    }
     best = least_within_noise(scores_by_rule, goal)
-    if (
-        best is None
-        or has_collapsed(scores_by_rule[best])
-        or not is_clearly_better(scores_by_rule[best], scores_by_rule[None])
-    ):
+    if best is None or not is_clearly_better(scores_by_rule[best], scores_by_rule[None]):
         return replace(decision, on_block={"none": scores_by_rule[None].means()})
     # The predictor stays: one chosen anew on what the offset leaves over was no better.
     alone = trial.alone(best)
@@ -289,10 +291,14 @@ class _Trial:
             scores = [
                 self.judge.scored(start + factor * steps, self.block.truth) for factor in factors
             ]
-            rows = total_rows(scores, "balanced")
+            # Short steps have the best cosines and crowd together. Those that crowd too much are
+            # left out before the best is sought: it might be one of them.
+            usable = [place for place, score in enumerate(scores) if not has_collapsed(score)]
+            usable = usable or [len(scores) - 1]
+            rows = total_rows([scores[place] for place in usable], "balanced")
             behind = rows[int(rows.mean(axis=1).argmax())] - rows
             is_level = behind.mean(axis=1) <= CLEAR * behind.std(axis=1) / np.sqrt(rows.shape[1])
-            self._factors[rule] = float(factors[is_level][-1])
+            self._factors[rule] = float(factors[usable][is_level][-1])
         return self._factors[rule]
 
     def _parts(self, rule: OffsetRule) -> tuple[np.ndarray, np.ndarray]:

@@ -239,6 +239,44 @@ def weighed(
     )
 
 
+def for_rare(
+    space: SourcesSpace, usual: Choice, rare: Choice, is_known: KnownMask, may_be_rare: np.ndarray
+) -> Choice:
+    """Return the choice whose weights are learnt on rare rows where most unknown rows may be rare.
+
+    That is decided for each pattern of sources: names of several words have parts, and rare single
+    words have none.
+    """
+    assert isinstance(usual.predictor, Fused)
+    assert isinstance(rare.predictor, Fused)
+    is_most = 2 * may_be_rare.sum() > (~is_known).sum()
+    leading, second = (rare, usual) if is_most else (usual, rare)
+    presence = space.of_variants(usual.predictor.variants).presence
+    weights = dict(leading.predictor.weights)
+    for pattern in {tuple(row) for row in presence[~is_known].tolist()}:
+        rows = ~is_known & (presence == pattern).all(axis=1)
+        is_rare = 2 * (rows & may_be_rare).sum() > rows.sum()
+        weights[pattern] = dict((rare if is_rare else usual).predictor.weights)[pattern]
+    # A source stays if either kind of rows needs it.
+    pairs = zip(usual.predictor.members, rare.predictor.members, strict=True)
+    members = tuple(of_usual or of_rare for of_usual, of_rare in pairs)
+    predictor = replace(usual.predictor, members=members, weights=tuple(weights.items()))
+    means = _mean_weights(predictor, presence[~is_known])
+    sources = tuple(
+        replace(report if report.is_kept else second_report, weight=float(weight))
+        for report, second_report, weight in zip(
+            leading.sources, second.sources, means, strict=True
+        )
+    )
+    return replace(leading, predictor=predictor, sources=sources)
+
+
+def _mean_weights(predictor: Fused, presence: np.ndarray) -> np.ndarray:
+    """Return the mean weight of each source over the rows that it describes."""
+    weights = np.where(presence, predictor.weights_of(presence), 0.0)
+    return weights.sum(axis=0) / np.maximum(presence.sum(axis=0), 1)
+
+
 def _with_outcome(
     report: SourceReport, is_kept: bool, weights: np.ndarray, n_alone: int
 ) -> SourceReport:

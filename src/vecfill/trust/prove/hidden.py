@@ -14,7 +14,7 @@ from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose.decision import hidden_offsets, without
+from vecfill.trust.choose.decision import CLEAR, hidden_offsets, without
 from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
 from vecfill.trust.prove.signals import signals
@@ -160,6 +160,30 @@ def hide_and_impute(
         np.vstack(imputed),
         moved_cosines,
     )
+
+
+def drift_of(hidden: Hidden, rarity: np.ndarray, farther: float) -> tuple[float, float]:
+    """Return by how much rows that are `farther` beyond a hidden block come back worse than it.
+
+    Within the block, the rarest rows come back worst, and unknown rows are rarer still. So the line
+    through the block's cosines, centred and plain, is followed as far as it is clear: less
+    `CLEAR` standard errors, and never upwards. What a region already takes off counts.
+
+    `rarity` is that of the hidden rows.
+    """
+    steps = rarity - rarity.mean()
+    squares = float(steps @ steps)
+    if rarity.size < 3 or not squares > 0 or not farther > 0:
+        return 0.0, 0.0
+    drifts = []
+    for measure in ("net", "cosine"):
+        cosine, carried = getattr(hidden.as_found, measure), getattr(hidden.carried, measure)
+        slope = float(steps @ cosine) / squares
+        residuals = cosine - cosine.mean() - slope * steps
+        error = float(np.sqrt(residuals @ residuals / (rarity.size - 2) / squares))
+        drop = (-slope - CLEAR * error) * farther - float(cosine.mean() - carried.mean())
+        drifts.append(max(drop, 0.0))
+    return drifts[0], drifts[1]
 
 
 def _shown(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,10 @@ def learn_confidence(
     """
     if hidden.rows.size < FEWEST_HIDDEN:
         return None
-    net, plain = (_Bounded(hidden, measure, level, of_hidden) for measure in MEASURES)
+    is_block = proof == "rarest"
+    net, plain = (
+        _Bounded(hidden, measure, level, of_hidden, is_block=is_block) for measure in MEASURES
+    )
     values, lower_bound = net.of(unknown_signals, of_unknown)
     _, plain_lower_bound = plain.of(unknown_signals, of_unknown)
     return Confidence(
@@ -239,10 +243,17 @@ def _cross_fitted(ranks: np.ndarray, target: np.ndarray, fold: np.ndarray) -> np
     return expected
 
 
-def _margin(shortfall: np.ndarray, level: float) -> float:
-    """Return the conformal quantile of how far truths fall short of expectations."""
+def _margin(shortfall: np.ndarray, level: float, *, is_block: bool = False) -> float:
+    """Return the conformal quantile of how far truths fall short of expectations.
+
+    That of a block is taken one standard error higher: the offset and its length were chosen on
+    the very rows, and few rows flatter most.
+    """
     # One more than there are: the new row is one of them. That makes the bound hold in any sample.
     place = int(np.ceil((shortfall.size + 1) * level))
+    if is_block and place <= shortfall.size:
+        error = np.sqrt(level * (1.0 - level) / shortfall.size)
+        place = min(int(np.ceil((shortfall.size + 1) * (level + error))), shortfall.size)
     return float(np.sort(shortfall)[place - 1]) if place <= shortfall.size else np.inf
 
 
@@ -284,9 +295,12 @@ def _looked_up(table: Mapping[Any, float], labels: np.ndarray, missing: float) -
 class _Bounded:
     """Expectation and lower bound of one quantity, learnt on hidden rows, kind by kind."""
 
-    def __init__(self, hidden: Hidden, measure: str, level: float, kinds: Kinds) -> None:
+    def __init__(
+        self, hidden: Hidden, measure: str, level: float, kinds: Kinds, *, is_block: bool
+    ) -> None:
         assert all(len(labels) == hidden.rows.size for labels in kinds)
         self.reference = hidden.signals
+        self.margin_of = partial(_margin, level=level, is_block=is_block)
         self.level = level
         self.kinds = kinds
         self.excess = hidden.excess[MEASURES.index(measure)]
@@ -301,7 +315,8 @@ class _Bounded:
         if hidden.moved is not None:
             unmoved = getattr(hidden.as_found, measure)
             shortfall = _cross_fitted(ranks, unmoved, hidden.fold) - unmoved
-            self.scatter = max(0.0, _margin(shortfall, level) - self.lesson.margin)
+            of_carried = self.by_signals + self.lesson.shift(kinds, self.truth.size) - self.truth
+            self.scatter = max(0.0, _margin(shortfall, level) - _margin(of_carried, level))
         self.expected, self.is_covered = self._cross_fitted(hidden.fold)
 
     def _cross_fitted(self, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -342,10 +357,10 @@ class _Bounded:
         shortfall[rows] = self.by_signals[rows] + shift - self.truth[rows]
         margins = []
         for by_kind in members:
-            of_kinds = {kind: _margin(shortfall[at], self.level) for kind, at in by_kind.items()}
+            of_kinds = {kind: self.margin_of(shortfall[at]) for kind, at in by_kind.items()}
             # Too few rows for so high a level: all rows have to do.
             margins.append({kind: size for kind, size in of_kinds.items() if np.isfinite(size)})
-        return _Lesson(shifts, _margin(shortfall[rows], self.level), margins)
+        return _Lesson(shifts, self.margin_of(shortfall[rows]), margins)
 
     def of(self, signals: np.ndarray, kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
         """Return expectation and lower bound of new rows."""

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
+from vecfill.inputs.rarity import Rarity
 from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
 from vecfill.trust.choose.choice import FEWEST_KNOWN
 from vecfill.trust.choose.decision import BLOCK, CLEAR, Decision
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
+from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.hidden import Hidden, Region, hide_and_impute
+from vecfill.trust.prove.hidden import Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
     FEWEST_HIDDEN,
@@ -224,9 +226,14 @@ class _Hiding:
         assert rarity is not None
         among = rarity.may_be_rare(is_known)
         block = rarest_block(is_known, rarity.values, share=BLOCK, among=among)
-        region = _region(self.model, self.decision, rarity.values, block)
+        is_unknown = rarity.may_be_rare(~is_known)
+        of_hidden, of_unknown = _reaches(rarity, is_known, is_unknown, block)
+        region = _region(self.model, self.decision, of_hidden, of_unknown)
         hidden = self._imputed([block], as_rare=True, region=region)
-        return replace(hidden, excess=excess_of(hidden, unknown_signals))
+        farther = float(of_unknown.mean() - of_hidden.mean())
+        drift = drift_of(hidden, rarity.values[block.hidden], farther)
+        excess, plain_excess = excess_of(hidden, unknown_signals)
+        return replace(hidden, excess=(excess + drift[0], plain_excess + drift[1]))
 
     def _imputed(
         self, folds: Sequence[Fold], *, as_rare: bool, region: Region | None = None
@@ -248,12 +255,34 @@ class _Hiding:
         )
 
 
-def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -> Region | None:
+def _reaches(
+    rarity: Rarity, is_known: np.ndarray, is_unknown: np.ndarray, block: Fold
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what rarities the hidden and the unknown rows are taken to have: ends, or quantiles.
+
+    With counts, unknown rows have rarities of their own. Without, they begin where the known rows
+    end, span as much as the hidden ones, and cannot be rarer than the last word.
+    """
+    of_unknown = rarity.values[is_unknown]
+    if has_own(rarity.values, is_known):
+        of_unknown = np.where(np.isnan(of_unknown), rarity.values[is_known].max(), of_unknown)
+        of_hidden = np.quantile(rarity.values[block.hidden], QUANTILES)
+        return of_hidden, np.quantile(of_unknown, QUANTILES)
+    # Names that are missing for another reason may be as rare as any that is hidden.
+    low = float(rarity.values[rarity.may_be_rare(block.is_seen)].max())
+    high = float(rarity.values[rarity.may_be_rare(is_known)].max())
+    last = 2.0 * high - low
+    if rarity.vocabulary is not None:
+        last = max(high, min(last, float(rarity.vocabulary.rarity[-1])))
+    return np.array([low, high]), np.array([high, last])
+
+
+def _region(
+    model: Model, decision: Decision, of_hidden: np.ndarray, of_unknown: np.ndarray
+) -> Region | None:
     """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
 
-    With counts they have rarities of their own. Without, they begin where the known rows end, span
-    as much as the hidden ones, and cannot be rarer than the last word. A curve through known rows
-    says nothing reliable about rows that are rarer than all of them.
+    A curve through known rows says nothing reliable about rows that are rarer than all of them.
     """
     rule, offsets = decision.rule, model.offsets
     if rule is None or rule.curve is None or offsets is None or not offsets.is_rare.any():
@@ -261,22 +290,13 @@ def _region(model: Model, decision: Decision, rarity: np.ndarray, block: Fold) -
     rows, is_rare = model.as_predicted(), offsets.is_rare
     middle = rows.known.mean(axis=0, dtype=np.float64)
     steps = decision.stretch.rare * (rows.embedding[rows.unknown][is_rare] - middle)
-    if rule.uses_own:
-        hidden, unknown = (
-            np.quantile(values, QUANTILES)
-            for values in (rarity[block.hidden], offsets.assumed[is_rare])
-        )
-    else:
-        low, high = float(rarity[block.is_seen].max()), float(rarity[model.is_known].max())
-        last = max(high, min(2.0 * high - low, float(rule.curve.rarity[-1])))
-        hidden, unknown = np.array([low, high]), np.array([high, last])
     return Region(
         curve=rule.curve,
         middle=middle,
         offset=None if rule.uses_own else offsets.unknown[is_rare][0],
         length=float(np.sqrt((steps**2).sum(axis=1).mean())),
-        hidden=hidden,
-        unknown=unknown,
+        hidden=of_hidden,
+        unknown=of_unknown,
     )
 
 
