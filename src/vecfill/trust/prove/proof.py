@@ -230,10 +230,12 @@ def _hidden_block(
     of_hidden, of_unknown = _reaches(rarity, alignment.is_known, is_unknown, block)
     region = _region(model, decision, of_hidden, of_unknown)
     on_block = _hidden(model, alignment, decision, [block], as_rare=True, region=region)
-    farther = float(of_unknown.mean() - of_hidden.mean())
-    drift = drift_of(on_block, rarity.values[block.hidden], farther)
-    excess, plain_excess = excess_of(on_block, seen)
-    return replace(on_block, excess=(excess + drift[0], plain_excess + drift[1]))
+    drift = 0.0, 0.0
+    if not has_own(rarity.values, alignment.is_known):
+        # With counts, frequent and rare rows are kinds of their own, which shows the same.
+        farther = float(of_unknown.mean() - of_hidden.mean())
+        drift = drift_of(on_block, rarity.values[block.hidden], farther)
+    return replace(on_block, excess=excess_of(on_block, seen, drift))
 
 
 def _kinds(model: Model, alignment: Alignment, hidden: Hidden) -> list[np.ndarray]:
