@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import numpy as np
@@ -32,9 +32,9 @@ N_RESAMPLES = 40
 class Resampled(decision._Trial):
     """A block whose rows count as often as a resample says."""
 
-    shared: dict[str, Any] = {}
+    shared: ClassVar[dict[str, Any]] = {}
     """What does not depend on the resample."""
-    rows: np.ndarray | None = None
+    rows: ClassVar[np.ndarray | None] = None
 
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
@@ -84,7 +84,7 @@ def study(name: str, share: float) -> None:
             Resampled.rows = rng.integers(block.hidden.size, size=block.hidden.size)
             with (
                 patch.object(decision, "_Trial", Resampled),
-                patch.object(decision, "total_rows", lambda s, goal, j=judged: total_rows(s, j)),
+                patch.object(decision, "total_rows", lambda s, _, j=judged: total_rows(s, j)),
             ):
                 found = decision._with_offset(run.decision, *about)
             if found.rule is not None:
