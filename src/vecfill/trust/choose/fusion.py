@@ -242,19 +242,20 @@ def for_rare(
     That is decided for each pattern of sources: names of several words have parts, and rare single
     words have none.
     """
-    assert isinstance(usual.predictor, Fused)
-    assert isinstance(rare.predictor, Fused)
+    fused, of_rare = usual.predictor, rare.predictor
+    assert isinstance(fused, Fused)
+    assert isinstance(of_rare, Fused)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
     leading, other = (rare, usual) if is_most else (usual, rare)
-    presence = space.of_variants(usual.predictor.variants).presence
-    weights = dict(leading.predictor.weights)
+    presence = space.of_variants(fused.variants).presence
+    weights = dict((of_rare if is_most else fused).weights)
     for pattern in {tuple(row) for row in presence[~is_known].tolist()}:
         rows = ~is_known & (presence == pattern).all(axis=1)
         is_rare = 2 * (rows & may_be_rare).sum() > rows.sum()
-        weights[pattern] = dict((rare if is_rare else usual).predictor.weights)[pattern]
-    pairs = zip(usual.predictor.members, rare.predictor.members, strict=True)
+        weights[pattern] = dict((of_rare if is_rare else fused).weights)[pattern]
+    pairs = zip(fused.members, of_rare.members, strict=True)
     members = tuple(one or another for one, another in pairs)
-    predictor = replace(usual.predictor, members=members, weights=tuple(weights.items()))
+    predictor = replace(fused, members=members, weights=tuple(weights.items()))
     means = _mean_weights(predictor, presence[~is_known])
     sources = tuple(
         replace(report if report.is_kept else beside, weight=float(weight))
