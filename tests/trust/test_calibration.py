@@ -49,6 +49,22 @@ def test_signals_that_speak_against_unknown_rows_are_believed():
     assert excess_of(block, worse) == (0.0, 0.0)
 
 
+def test_a_drift_is_taken_off_unless_signals_say_it_already():
+    block, rng = hidden_block(), np.random.default_rng(1)
+    mean = block.scores.centred_cosine.mean()
+    for seen in (rng.uniform(0.5, 1.0, size=(2000, len(SIGNALS))), block.signals):
+        lowered = replace(block, excess=excess_of(block, seen, (0.1, 0.0)))
+        found = learn_confidence(lowered, seen).values.mean()
+        assert found == pytest.approx(mean - 0.1, abs=0.003)
+    worse = rng.uniform(0.0, 0.8, size=(2000, len(SIGNALS)))
+    believed = learn_confidence(block, worse).values.mean()
+    assert mean - 0.1 < believed < mean - 0.02
+    lowered = replace(block, excess=excess_of(block, worse, (0.1, 0.0)))
+    assert learn_confidence(lowered, worse).values.mean() == pytest.approx(mean - 0.1, abs=0.003)
+    much_worse = rng.uniform(0.0, 0.3, size=(2000, len(SIGNALS)))
+    assert excess_of(block, much_worse, (0.1, 0.0)) == (0.0, 0.0)
+
+
 def test_a_single_good_row_keeps_most_of_its_confidence():
     block = hidden_block()
     best = np.ones((1, len(SIGNALS)))

@@ -167,6 +167,36 @@ def test_confidence_falls_along_the_clear_part_of_the_line_through_the_block():
     assert drift(values, moved=Cosines(values - 0.05, values))[0] == pytest.approx(found - 0.05)
 
 
+def test_the_drift_lowers_confidence_without_counts_and_not_with_them(monkeypatch):
+    names = [f"e{i}" for i in range(400)]
+    domain, embedding, _, _, every = drifting()
+    asked = []
+
+    def impute(drop, **options):
+        def drift(hidden, values, farther):
+            asked.append((hidden.rows, values, farther))
+            return drop, 0.0
+
+        monkeypatch.setattr("vecfill.trust.prove.proof.drift_of", drift)
+        base = vf.Embedding(names[:280], embedding[:280])
+        return vf.impute(dict(zip(names, domain, strict=True)), base, **options).confidence
+
+    usual, lowered = impute(0.0), impute(0.3)
+    assert usual.proof == "rarest"
+    lower = usual.values.mean() - lowered.values.mean()
+    assert 0.2 < lower < 0.301
+    assert (lowered.lower_bound <= usual.lower_bound).all()
+    assert lowered.coverage == usual.coverage
+    rows, values, farther = asked[0]
+    np.testing.assert_array_equal(values, np.log(rows + 1.0))
+    # Unknown rows are taken to begin where known ones end, and to span as much as the block.
+    assert farther == pytest.approx(np.log(280) - np.log(rows.min()))
+    n_asked = len(asked)
+    counts = dict(zip(names, np.exp(20 - every), strict=True))
+    assert impute(0.3, counts=counts).proof == "rarest"
+    assert len(asked) == n_asked
+
+
 def test_without_a_drift_no_offset_is_taken():
     domain, embedding, is_known, rarity, _ = drifting(drift=0.0)
     assert decide(Space(domain), embedding, is_known, rarity=rarity).rule is None

@@ -91,6 +91,18 @@ def test_the_margin_of_a_block_is_wider_the_fewer_rows_it_has():
     assert _margin(np.arange(1.0, 9.0), 0.9, is_block=True) == np.inf
 
 
+def test_bounds_that_a_block_teaches_are_wider():
+    domain, embedding, _ = made(200)
+    is_known = np.arange(200) < 150
+    space, given = Space(domain), KnownRows(embedding, is_known)
+    hidden = hidden_by_paper(space, np.nan_to_num(embedding), is_known)
+    seen = signals(given, PAPER.predict(space, given))
+    usual, block = (learn_confidence(hidden, seen, proof=proof) for proof in ("random", "rarest"))
+    assert (block.values == usual.values).all()
+    assert (block.lower_bound < usual.lower_bound).all()
+    assert block.coverage >= usual.coverage
+
+
 def test_too_few_hidden_rows_teach_nothing():
     domain, embedding, _ = made(40)
     is_known = np.arange(40) < 12

@@ -247,20 +247,21 @@ def for_rare(
     That is decided for each pattern of sources: names of several words have parts, and rare single
     words have none.
     """
-    assert isinstance(usual.predictor, Fused)
-    assert isinstance(rare.predictor, Fused)
+    fused, of_rare = usual.predictor, rare.predictor
+    assert isinstance(fused, Fused)
+    assert isinstance(of_rare, Fused)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
     leading, second = (rare, usual) if is_most else (usual, rare)
-    presence = space.of_variants(usual.predictor.variants).presence
-    weights = dict(leading.predictor.weights)
+    presence = space.of_variants(fused.variants).presence
+    weights = dict((of_rare if is_most else fused).weights)
     for pattern in {tuple(row) for row in presence[~is_known].tolist()}:
         rows = ~is_known & (presence == pattern).all(axis=1)
         is_rare = 2 * (rows & may_be_rare).sum() > rows.sum()
-        weights[pattern] = dict((rare if is_rare else usual).predictor.weights)[pattern]
+        weights[pattern] = dict((of_rare if is_rare else fused).weights)[pattern]
     # A source stays if either kind of rows needs it.
-    pairs = zip(usual.predictor.members, rare.predictor.members, strict=True)
-    members = tuple(of_usual or of_rare for of_usual, of_rare in pairs)
-    predictor = replace(usual.predictor, members=members, weights=tuple(weights.items()))
+    pairs = zip(fused.members, of_rare.members, strict=True)
+    members = tuple(plain or of_block for plain, of_block in pairs)
+    predictor = replace(fused, members=members, weights=tuple(weights.items()))
     means = _mean_weights(predictor, presence[~is_known])
     sources = tuple(
         replace(report if report.is_kept else second_report, weight=float(weight))

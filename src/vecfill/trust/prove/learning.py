@@ -92,14 +92,18 @@ def learn_confidence(
     )
 
 
-def excess_of(hidden: Hidden, unknown_signals: np.ndarray) -> tuple[float, float]:
-    """Return by how much signals alone would make unknown rows better than a hidden block.
+def excess_of(
+    hidden: Hidden, unknown_signals: np.ndarray, drift: tuple[float, float] = (0.0, 0.0)
+) -> tuple[float, float]:
+    """Return by how much signals alone would make unknown rows better than they are.
 
     Signals tell good rows from bad ones among rows that were imputed alike. But a block is imputed
     from fewer known rows than the unknown ones are, and that alone moves signals: more rows agree,
     or are nearer. Nothing says that rarer rows are better for it, so what signals say about the
     unknown rows as a whole may lower their confidence, but not raise it. Of a few unknown rows a
     part is believed, since they may be better by chance.
+
+    By their `drift` they are worse than the block, and what signals say of that counts towards it.
     """
     n_unknown = len(unknown_signals)
     if hidden.rows.size < FEWEST_HIDDEN or not n_unknown:
@@ -107,10 +111,11 @@ def excess_of(hidden: Hidden, unknown_signals: np.ndarray) -> tuple[float, float
     ranks = _ranks(hidden.signals, hidden.signals)
     unknown_ranks = _ranks(unknown_signals, hidden.signals)
     excess = []
-    for measure in MEASURES:
+    for measure, drop in zip(MEASURES, drift, strict=True):
         truth = getattr(hidden.carried, measure)
         gain = float(_Line.fitted(ranks, truth).at(unknown_ranks).mean() - truth.mean())
-        excess.append(max(gain, 0.0) * n_unknown / (n_unknown + FEW_UNKNOWN))
+        doubted = max(gain, 0.0) * n_unknown / (n_unknown + FEW_UNKNOWN)
+        excess.append(doubted + max(drop + min(gain, 0.0), 0.0))
     return excess[0], excess[1]
 
 

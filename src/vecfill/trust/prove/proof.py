@@ -230,10 +230,12 @@ class _Hiding:
         of_hidden, of_unknown = _reaches(rarity, is_known, is_unknown, block)
         region = _region(self.model, self.decision, of_hidden, of_unknown)
         hidden = self._imputed([block], as_rare=True, region=region)
-        farther = float(of_unknown.mean() - of_hidden.mean())
-        drift = drift_of(hidden, rarity.values[block.hidden], farther)
-        excess, plain_excess = excess_of(hidden, unknown_signals)
-        return replace(hidden, excess=(excess + drift[0], plain_excess + drift[1]))
+        drift = 0.0, 0.0
+        if not has_own(rarity.values, is_known):
+            # With counts, frequent and rare rows are kinds of their own, which shows the same.
+            farther = float(of_unknown.mean() - of_hidden.mean())
+            drift = drift_of(hidden, rarity.values[block.hidden], farther)
+        return replace(hidden, excess=excess_of(hidden, unknown_signals, drift))
 
     def _imputed(
         self, folds: Sequence[Fold], *, as_rare: bool, region: Region | None = None
