@@ -6,6 +6,7 @@ from scipy.stats import spearmanr
 
 from tests.trust.choose.test_choice import made
 from vecfill.model.known import KnownRows
+from vecfill.model.prediction import misfit_of
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space, WeightsKey
 from vecfill.trust.choose.folds import hidden_folds
@@ -128,9 +129,10 @@ def test_the_number_of_contributors_is_told_by_random_signs():
 
 def test_misfit_is_zero_inside_the_neighbors_and_one_far_outside():
     domain = np.array([[0.0, 0], [1, 0], [0, 1], [0.3, 0.3], [100, 100]])
-    found = Space(domain).misfit(WeightsKey(min_degree=3, weight_floor=0.0))
-    assert found[3] < 1e-6
-    assert found[4] > 0.9
+    weights = Space(domain).weights(WeightsKey(min_degree=3, weight_floor=0.0))
+    misfit = misfit_of(domain, weights)
+    assert misfit[3] < 1e-6
+    assert misfit[4] > 0.9
 
 
 def test_a_known_row_with_another_ones_vector_is_suspicious():
