@@ -27,6 +27,7 @@ from vecfill.io.sources import Source
 from vecfill.model.predictors import PAPER
 from vecfill.run import impute
 from vecfill.testing.made import N_FITTED, N_KNOWN, N_ROWS, made
+from vecfill.testing.predictors import check_file
 
 
 def check_codec(name: str) -> None:
