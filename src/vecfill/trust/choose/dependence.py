@@ -126,9 +126,8 @@ def dependence_p_value(
 def p_value_of(rows_alike: Centred, vectors_alike: Centred, vector_skewness: float) -> float:
     """Return how often vectors dealt out anew would be as alike where the rows are.
 
-    The mean and the variance under all permutations are exact (Kazi-Aoual and others, 1995). The
-    skewness is that under all rotations, which differs little, and the tail is that of Pearson's
-    type III with these moments.
+    The tail is that of Pearson's type III with the moments of all permutations. Its skewness is
+    that under all rotations, which differs little.
 
     Examples
     --------
@@ -137,20 +136,41 @@ def p_value_of(rows_alike: Centred, vectors_alike: Centred, vector_skewness: flo
     >>> p_value_of(alike, alike, alike.skewness()) < 1e-6
     True
     """
-    n_rows = len(rows_alike.likeness)
-    mean = rows_alike.trace * vectors_alike.trace / (n_rows - 1)
-    variance = _spread_part(rows_alike) * _spread_part(vectors_alike) * 2.0 / (
-        (n_rows - 1) ** 2 * (n_rows + 1) * (n_rows - 2)
-    ) + _diagonal_part(rows_alike) * _diagonal_part(vectors_alike) / (
-        (n_rows + 1) * n_rows * (n_rows - 1) * (n_rows - 2) * (n_rows - 3)
-    )
+    mean, variance = moments(rows_alike, vectors_alike)
     # Rows, or vectors, that are all equally alike are so under any permutation.
     if not variance > 1e-20 * mean**2:
         return 1.0
     total = float(np.einsum("ij,ij->", rows_alike.likeness, vectors_alike.likeness))
-    # Traceless matrices under all rotations: 8 A3 B3 / m^3 over (2 A2 B2 / m^2)^1.5 for many rows.
+    # For m directions, 8 A3 B3 / m^3 over (2 A2 B2 / m^2)^1.5 in the limit of large m.
     skewness = np.sqrt(8.0) * rows_alike.skewness() * vector_skewness
     return float(pearson3.sf((total - mean) / np.sqrt(variance), max(skewness, 1e-3)))
+
+
+def moments(rows_alike: Centred, vectors_alike: Centred) -> tuple[float, float]:
+    """Return mean and variance of the sum of products of two matrices, one of them permuted.
+
+    Both are exact, over all permutations (Kazi-Aoual and others, 1995).
+
+    Examples
+    --------
+    >>> three = Centred(centred(np.diag([1.0, 2.0, 3.0, 6.0])))
+    >>> [round(moment, 6) for moment in moments(three, three)]
+    [27.0, 16.333333]
+    """
+    n_rows, sides = len(rows_alike.likeness), (rows_alike, vectors_alike)
+    traces, squares = [one.trace for one in sides], [one.squares for one in sides]
+    spreads = [
+        (n_rows - 1) * square - trace**2 for trace, square in zip(traces, squares, strict=True)
+    ]
+    diagonals = [
+        n_rows * (n_rows + 1) * one.squares_on_diagonal
+        - (n_rows - 1) * (one.trace**2 + 2.0 * one.squares)
+        for one in sides
+    ]
+    off_diagonal = (n_rows - 1) ** 2 * (n_rows + 1) * (n_rows - 2) / 2.0
+    on_diagonal = (n_rows + 1) * n_rows * (n_rows - 1) * (n_rows - 2) * (n_rows - 3)
+    variance = np.prod(spreads) / off_diagonal + np.prod(diagonals) / on_diagonal
+    return float(np.prod(traces)) / (n_rows - 1), float(variance)
 
 
 def combined(p_values: np.ndarray) -> float:
@@ -198,10 +218,11 @@ def _tested(vectors: np.ndarray) -> np.ndarray:
 
 
 def _capped(vectors: np.ndarray) -> np.ndarray:
-    """Return steps from the mean, none of them much longer than the others."""
+    """Return steps from the middle, none of them much longer than the others."""
     size = float(np.abs(vectors).max(initial=0.0)) or 1.0
     steps = vectors / size
-    steps -= steps.mean(axis=0)
+    # From the mean, one vector that is very far away would make all others alike.
+    steps -= np.median(steps, axis=0)
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)
     longest = LONGEST * float(np.median(lengths))
     steps *= np.minimum(1.0, longest / np.maximum(lengths, 1e-300))
@@ -226,12 +247,3 @@ def _scaled(likeness: np.ndarray) -> np.ndarray:
     """Return a centred matrix whose squares are numbers, whatever the units."""
     size = float(np.abs(likeness).max(initial=0.0)) or 1.0
     return centred(likeness / size)
-
-
-def _spread_part(alike: Centred) -> float:
-    return (len(alike.likeness) - 1) * alike.squares - alike.trace**2
-
-
-def _diagonal_part(alike: Centred) -> float:
-    n_rows, squares = len(alike.likeness), alike.trace**2 + 2.0 * alike.squares
-    return n_rows * (n_rows + 1) * alike.squares_on_diagonal - (n_rows - 1) * squares
