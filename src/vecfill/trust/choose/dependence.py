@@ -33,6 +33,11 @@ MOST_CUBED = 200
 LONGEST = 1.5
 """Length of a centred vector, in median ones, from which on it counts as no longer."""
 
+# Of weights 1, 2 and 3, accepted at 0.001: 150 linear signals of 10 % and 5 %: .50, .53, .53 and
+# .59, .62, .61; 60 signals in clusters and waves: .87, .85, .82 and .35, .33, .33.
+WIDE_WEIGHT = 2.0
+"""Weight of the kernels that see all rows, beside 1 for those that see what is near by."""
+
 FEWEST_TESTED = 8
 """Rows below which the moments say nothing about the tail. A guess."""
 
@@ -73,7 +78,9 @@ class Centred:
 
         Both are taken from the mean of the eigenvalues.
         """
-        likeness = centred(self.likeness[:MOST_CUBED, :MOST_CUBED])
+        # Evenly, because entities often come sorted.
+        step = -(-len(self.likeness) // MOST_CUBED)
+        likeness = centred(self.likeness[::step, ::step])
         n_directions = len(likeness) - 1
         mean = float(np.trace(likeness)) / n_directions
         square = float(np.einsum("ij,ij->", likeness, likeness))
@@ -120,7 +127,11 @@ def dependence_p_value(
 
     lanes = _lanes(space, space.preparations if preparations is None else preparations)
     p_values = parallel_map(of_lane, lanes, n_jobs=space.n_threads)
-    return combined(np.array(list(chain.from_iterable(p_values))))
+    weights = [
+        1.0 if kernel.kernel == "laplacian" else WIDE_WEIGHT
+        for kernel in chain.from_iterable(lanes)
+    ]
+    return combined(np.array(list(chain.from_iterable(p_values))), np.array(weights))
 
 
 def p_value_of(rows_alike: Centred, vectors_alike: Centred, vector_skewness: float) -> float:
@@ -158,14 +169,14 @@ def moments(rows_alike: Centred, vectors_alike: Centred) -> tuple[float, float]:
     [27.0, 16.333333]
     """
     n_rows, sides = len(rows_alike.likeness), (rows_alike, vectors_alike)
-    traces, squares = [one.trace for one in sides], [one.squares for one in sides]
+    traces, squares = [side.trace for side in sides], [side.squares for side in sides]
     spreads = [
         (n_rows - 1) * square - trace**2 for trace, square in zip(traces, squares, strict=True)
     ]
     diagonals = [
-        n_rows * (n_rows + 1) * one.squares_on_diagonal
-        - (n_rows - 1) * (one.trace**2 + 2.0 * one.squares)
-        for one in sides
+        n_rows * (n_rows + 1) * side.squares_on_diagonal
+        - (n_rows - 1) * (side.trace**2 + 2.0 * side.squares)
+        for side in sides
     ]
     off_diagonal = (n_rows - 1) ** 2 * (n_rows + 1) * (n_rows - 2) / 2.0
     on_diagonal = (n_rows + 1) * n_rows * (n_rows - 1) * (n_rows - 2) * (n_rows - 3)
@@ -173,13 +184,15 @@ def moments(rows_alike: Centred, vectors_alike: Centred) -> tuple[float, float]:
     return float(np.prod(traces)) / (n_rows - 1), float(variance)
 
 
-def combined(p_values: np.ndarray) -> float:
+def combined(p_values: np.ndarray, weights: np.ndarray) -> float:
     """Return the Cauchy combination of p-values that may depend on each other.
 
     Examples
     --------
-    >>> round(combined(np.array([0.01, 0.01])), 6), round(combined(np.array([1e-9, 0.5])), 12)
-    (0.01, 2e-09)
+    >>> round(combined(np.array([0.01, 0.01]), np.array([1, 2])), 6)
+    0.01
+    >>> round(combined(np.array([0.5, 1e-9]), np.array([1, 3])), 12)
+    1.333e-09
     """
     # A p-value of one would outweigh any other, and one of zero has no tangent.
     p_values = np.clip(p_values, 1e-300, 0.99)
@@ -188,7 +201,7 @@ def combined(p_values: np.ndarray) -> float:
     tangents = np.where(
         small, 1.0 / (np.pi * p_values), np.tan(np.pi * (0.5 - np.maximum(p_values, 1e-15)))
     )
-    mean = float(tangents.mean())
+    mean = float(tangents @ weights / weights.sum())
     return float(np.arctan2(1.0, mean) / np.pi)
 
 

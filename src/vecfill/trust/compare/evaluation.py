@@ -107,8 +107,8 @@ class Evaluation:
             if self.hide == "rarest" and self.interval("auto", "centred_cosine")[0] > 0:
                 return (
                     "The table carries no signal about this embedding. Rare hidden vectors came "
-                    "back nearer than the mean of the known ones, but only because rare entities "
-                    "share an offset, which is the same for all of them."
+                    "back nearer than the mean of the known ones, but only by what rare entities "
+                    "have in common: the table does not tell them apart."
                 )
             return (
                 "The table carries no signal about this embedding: hidden vectors came back no "
