@@ -194,8 +194,9 @@ class Method(Request):
     method: Any = option(
         None,
         "auto (the default) chooses the method that restores hidden known rows best; paper is "
-        "exactly the method of the paper. In Python, this can also be a predictor such as "
-        "vecfill.LatentSemantic, or the decision of an evaluation of the same table and "
+        "the method of the paper with the weight floor of its authors' code, which the paper does "
+        "not mention and which moves vectors a little. In Python, this can also be a predictor "
+        "such as vecfill.LatentSemantic, or the decision of an evaluation of the same table and "
         "embedding, which saves the time of choosing again.", choices=("auto", "paper"),
     )  # fmt: skip
     preparation: str | None = option(

@@ -7,7 +7,7 @@ import numpy as np
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import Choice
-from vecfill.trust.choose.decision import Decision
+from vecfill.trust.choose.decision import FEWEST_FOR_BLOCK, Decision
 from vecfill.trust.prove.proof import Proof
 from vecfill.trust.prove.sanity import Sanity
 from vecfill.wording import count, percent
@@ -16,6 +16,13 @@ from vecfill.wording import count, percent
 def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
     """Return what to know about rarity, about dropped sources, and about what is not proved."""
     notes = []
+    if decision.too_few_for_rarity is not None:
+        known = count(decision.too_few_for_rarity, "known entity tells", "known entities tell")
+        notes.append(
+            f"Rarity was not taken into account: only {known} what it does to vectors, and "
+            f"{FEWEST_FOR_BLOCK} are needed. If the unknown entities are rarer than the known "
+            "ones, expect them to be farther from the truth than their confidence says."
+        )
     if decision.rule is not None:
         # An offset raises every cosine, also that of the offset alone. Told without it, the gain
         # would look like knowledge about single entities.

@@ -652,3 +652,13 @@ def test_sources_are_weighed_on_rare_rows_where_the_unknown_ones_are_rare(monkey
     np.testing.assert_array_equal(folds, [block.hidden])
     assert decision.choice.p_value == 0.25
     assert decision.predictor == decision.choice.predictor
+
+
+def test_below_sixty_known_rows_a_note_says_that_rarity_was_left_out():
+    table, base = drifting_files(59)
+    few = vf.impute(table, base, method="paper", force=True)
+    assert few.decision.too_few_for_rarity == 59
+    assert any("only 59 known entities tell" in note for note in few.notes)
+    table, base = drifting_files(60)
+    enough = vf.impute(table, base, method="paper", force=True)
+    assert not any("Rarity was not taken into account" in note for note in enough.notes)

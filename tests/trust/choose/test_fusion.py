@@ -15,7 +15,8 @@ from vecfill.model.predictors import PAPER
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose.choice import FewerDims
+from vecfill.trust.choose import fusion as fusion_module
+from vecfill.trust.choose.choice import FewerDims, choose
 from vecfill.trust.choose.folds import hidden_folds, rarest_block
 from vecfill.trust.choose.fusion import _helpful, choose_sources, for_rare, weighed
 from vecfill.trust.choose.scores import RowScores
@@ -523,3 +524,32 @@ def test_a_source_without_which_rows_come_back_a_little_worse_is_kept():
     everywhere = np.ones((5, 2), bool)
     assert _helpful(Unseen(0.01), [0, 1], everywhere, "balanced") == [0, 1]
     assert _helpful(Unseen(0.0), [0, 1], everywhere, "balanced") == [1]
+
+
+def test_the_luckiest_of_many_sources_is_not_believed(monkeypatch):
+    rows, parts, embedding = made()
+    space, is_known = space_of(rows, parts), np.arange(len(NAMES)) % 2 == 0
+    p_values = iter([0.9, 4e-4, 0.2])
+    monkeypatch.setattr(
+        fusion_module,
+        "choose",
+        lambda *given, **options: replace(choose(*given, **options), p_value=next(p_values)),
+    )
+    choice = choose_sources(space, embedding, is_known, candidates="classic")
+    assert [report.has_signal for report in choice.sources] == [False, True, False]
+    assert choice.p_value == pytest.approx(3 * 4e-4)
+    assert not choice.has_signal
+
+
+def test_a_source_that_can_be_read_in_two_ways_must_be_twice_as_unlikely(monkeypatch):
+    rows, parts, embedding = made()
+    is_known = np.arange(len(NAMES)) % 2 == 0
+    left = [Member("left", Space(parts["left"][rows["left"]]), rows["left"], N)] * 2
+    monkeypatch.setattr(
+        fusion_module,
+        "choose",
+        lambda *given, **options: replace(choose(*given, **options), p_value=6e-4),
+    )
+    choice = choose_sources(SourcesSpace([left]), embedding, is_known, candidates="classic")
+    assert not choice.sources[0].has_signal
+    assert choice.p_value == pytest.approx(1.2e-3)

@@ -107,3 +107,31 @@ def test_in_each_fold_auto_is_told_all_options_and_no_rarity_of_hidden_rows(monk
         assert {name: options[name] for name in ("goal", "candidates", "seed")} == {
             "goal": "rank", "candidates": "classic", "seed": 5,
         }  # fmt: skip
+
+
+def drifting(drift):
+    """Return rows sorted by rarity that tell a little about it, and vectors that drift with it."""
+    rng = np.random.default_rng(0)
+    latent, order = rng.normal(size=(200, 4)), np.log(50.0 * np.arange(200) + 1.0)
+    domain = np.c_[np.tanh(latent @ rng.normal(size=(4, 8))), 0.5 * order + rng.normal(size=200)]
+    embedding = np.sin(latent @ rng.normal(size=(4, 12)))
+    embedding += drift / 3.0 * np.outer(order - order.mean(), rng.normal(size=12))
+    is_known = np.arange(200) < 140
+    rarity = Rarity(np.where(is_known, order, np.nan), "order")
+    options = {"hide": "rarest", "rarity": rarity, "candidates": "classic", "rivals": {}}
+    return evaluate_rows(Space(domain), embedding, is_known, **options)
+
+
+def test_hidden_rare_rows_are_judged_by_the_p_value_of_the_whole_table():
+    report = drifting(4.0)
+    assert report.p_value == report.decision.choice.p_value < 1e-3
+    assert report.has_signal
+
+
+def test_what_rare_rows_have_in_common_is_not_called_no_better_than_the_mean():
+    """The cosine was .95 where the mean has 0, and the verdict "no better than the mean"."""
+    report = drifting(10.0)
+    assert report.methods["auto"]["centred_cosine"] > 0.4
+    assert not report.has_signal
+    assert "no better than the mean" not in report.verdict
+    assert "what rare entities have in common" in report.verdict

@@ -400,4 +400,6 @@ class LatentSemantic(Predictor):
 
 
 PAPER = LatentSemantic()
-"""The paper to the letter: the domain as given, no ridge, no trend."""
+"""The method of the paper: the domain as given, no ridge, no trend. The paper does not mention the
+`weight_floor` of its authors' code; `LatentSemantic(weight_floor=0)` is the paper to the letter,
+where no row is cut off."""

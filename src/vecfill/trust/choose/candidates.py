@@ -99,7 +99,7 @@ def raced(
     >>> raced(Space(rows), given, kernel_ridges(Space(rows)))[0].preparation
     'rank_normal'
     """
-    sample = _sampled(known_rows)
+    sample = race_sample(known_rows)
     known = sample.known.astype(np.float64)
     judge = Judge(known, known.mean(axis=0))
     # What entrants of one preparation share is kept apart from that of others: those run beside it.
@@ -150,7 +150,7 @@ def are_alike(
     >>> [are_alike(space, given, "as_given", "standardized") for space in spaces]
     [True, False]
     """
-    sample = np.flatnonzero(_sampled(known_rows).is_known)
+    sample = np.flatnonzero(race_sample(known_rows).is_known)
     pairs = np.triu_indices(sample.size, 1)
     distances = [
         np.sqrt(Kernel(space, name, "rbf").squared_distances(sample, sample)[pairs])
@@ -185,7 +185,7 @@ def _of_one_width(entrant: KernelRidge) -> KernelRidge:
     return replace(entrant, width=WIDTHS[1]) if entrant.kernel in BY_DISTANCE else entrant
 
 
-def _sampled(known_rows: KnownRows) -> KnownRows:
+def race_sample(known_rows: KnownRows) -> KnownRows:
     """Return the known rows, or so many of them that decompositions take hundredths of a second."""
     known = np.flatnonzero(known_rows.is_known)
     is_raced = np.zeros(known_rows.is_known.size, np.bool_)

@@ -31,9 +31,11 @@ from vecfill.trust.choose.candidates import (
     n_in_second_round,
     other_degrees,
     other_ridges,
+    race_sample,
     raced,
     second_round,
 )
+from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
@@ -69,8 +71,8 @@ MOST_ENTRIES = 300_000
 LEAST_DIMS = 64
 """Dimensions in which embeddings are compared at least."""
 
-# A guess, strict because a user who gets noise is worse off than one who gets an error. It is the
-# rate for one predictor; choosing the best of several raises it.
+# A guess, strict because a user who gets noise is worse off than one who gets an error. Decision 40
+# measures that data without signal is accepted no more often.
 CHANCE = 1e-3
 """A signal counts when chance alone would show it this rarely."""
 
@@ -88,7 +90,7 @@ class Choice:
     honest: RowScores
     """Scores of the hidden rows, each under the predictor chosen without it."""
     p_value: float
-    """How likely chance alone would come so near to the hidden vectors."""
+    """How likely chance alone would tie the vectors to the rows as they are."""
     stretch: float = 1.0
     """What makes the steps from the mean so long that hidden rows are as spread as the truth."""
     sources: tuple[SourceReport, ...] = ()
@@ -96,7 +98,10 @@ class Choice:
 
     @property
     def has_signal(self) -> bool:
-        """Whether the choice beats the mean of the known rows by more than chance."""
+        """Whether vectors depend on rows beyond chance, and the choice beats the mean of the known.
+
+        No choice can flatter the p-value: it is that of a test in which nothing is predicted.
+        """
         return self.p_value < CHANCE and float(self.honest.centred_cosine.mean()) > 0
 
     def __repr__(self) -> str:
@@ -105,6 +110,9 @@ class Choice:
 
 def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     """Return how likely vectors dealt out at random would be as near to the truth.
+
+    It holds for hidden rows whose predictions were made without any of them, so for one fold: over
+    several, each pair of hidden rows predicts one another, and chance comes near too often.
 
     Rows are directions from the centre. The sum of cosines of the pairs is compared with that
     under all permutations of the truth, whose mean and variance have a closed form.
@@ -242,10 +250,12 @@ def choose(
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
     trials = Trials(space, vectors, is_known, folds, goal, words)
-    entrants = (
-        _classic(space) if candidates == "classic" else _raced(space, embedding, is_known, goal)
-    )
     is_full = candidates == "classic"
+    known = np.flatnonzero(is_known)
+    preparations = _classic(space)[0] if is_full else space.preparations
+    # Before the race, which forgets prepared rows that the folds do not need.
+    of_pairs = dependence_p_value(space, vectors[known], known, preparations)
+    entrants = _classic(space) if is_full else _raced(space, embedding, is_known, goal)
     n_groups = sum(map(len, entrants)) + n_in_second_round(space, is_full=is_full)
     tell, steps_done = progress or (lambda _done, _total: None), itertools.count(1)
 
@@ -258,9 +268,20 @@ def choose(
         trials.run(groups, one_more)
     tell(n_groups, n_groups)
     group = judged_together(folds, n_folds)
-    if candidates != "classic":
+    if not is_full:
         trials.add_stacks(group)
-    return _judged(trials, group)
+
+    def p_value(directions: np.ndarray, truth: np.ndarray) -> float:
+        if known.size <= MOST_TESTED:
+            return of_pairs
+        # Many rows hold signals that a sample of their pairs does not show. Rows of one fold do
+        # not predict one another, and those that did not race have not picked their predictor.
+        is_raced = race_sample(KnownRows(embedding, is_known)).is_known[folds[0].hidden]
+        fresh = np.flatnonzero(is_full | ~is_raced)
+        of_hidden = permutation_p_value(directions[fresh], truth[fresh])
+        return min(1.0, 2.0 * min(of_pairs, of_hidden))
+
+    return _judged(trials, group, p_value)
 
 
 def n_folds_of(n_known: int, n_rows: int) -> int:
@@ -325,12 +346,18 @@ def _rounds(
         yield way(space, trials.best(LatentSemantic))
 
 
-def _judged(trials: Trials, group: np.ndarray) -> Choice:
+ChanceOf = Callable[[np.ndarray, np.ndarray], float]
+"""From directions of hidden rows, predicted and true, to the p-value of their choice."""
+
+
+def _judged(trials: Trials, group: np.ndarray, p_value: ChanceOf) -> Choice:
     predictors = tuple(trials.scores)
     scores = [trials.scores[predictor] for predictor in predictors]
     directions = [trials.directions[predictor] for predictor in predictors]
     truth = trials.truth()
-    return judged(predictors, scores, directions, truth, group, trials.stretch, trials.goal)
+    return judged(
+        predictors, scores, directions, truth, group, trials.stretch, trials.goal, p_value
+    )
 
 
 def judged(
@@ -341,10 +368,12 @@ def judged(
     group: np.ndarray,
     stretch: Callable[[Any], float],
     goal: str = "balanced",
+    p_value: ChanceOf = permutation_p_value,
 ) -> Choice:
     """Return the choice among predictors, by their scores and directions on hidden rows.
 
-    `truth` holds the true directions, and `stretch` gives the factor of the best predictor.
+    `truth` holds the true directions, and `stretch` gives the factor of the best predictor. The
+    default p-value is for rows of one fold.
     """
     best = predictors[int(np.argmax(standing(scores, np.arange(group.size), goal)))]
     honest, honest_directions = honest_scores(scores, directions, group, goal)
@@ -353,6 +382,6 @@ def judged(
         tuple(predictors),
         tuple(score.means() for score in scores),
         honest,
-        permutation_p_value(honest_directions, truth),
+        p_value(honest_directions, truth),
         stretch(best),
     )

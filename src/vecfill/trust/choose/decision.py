@@ -78,6 +78,8 @@ class Decision:
     with the best (``"offset"``), and with nothing but it, the same for all (``"offset_alone"``)."""
     stretch: Stretch = field(default_factory=Stretch)
     """How much longer steps from the mean are made."""
+    too_few_for_rarity: int | None = None
+    """Known entities whose rarity is known, if they are too few to learn anything from."""
 
     @property
     def is_sure(self) -> bool:
@@ -132,9 +134,11 @@ def decide(
         return decision
     candidates_known = rarity.may_be_rare(is_known)
     may_be_rare = rarity.may_be_rare(~is_known)
-    # With fewer rows the odds would be chance, and the choice is left as it is.
-    if candidates_known.sum() < FEWEST_FOR_BLOCK or not may_be_rare.any():
+    if not may_be_rare.any():
         return decision
+    # With fewer rows the odds would be chance, and the choice is left as it is.
+    if (n_candidates := int(candidates_known.sum())) < FEWEST_FOR_BLOCK:
+        return replace(decision, too_few_for_rarity=n_candidates)
     block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
     odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block, may_be_rare)
     is_rare = odds > RARE

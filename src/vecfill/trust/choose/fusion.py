@@ -16,17 +16,10 @@ import numpy as np
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.model.directions import unit
 from vecfill.model.predictors import Guessed, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import Member, SourcesSpace
-from vecfill.trust.choose.choice import (
-    FEWEST_KNOWN,
-    Choice,
-    FewerDims,
-    choose,
-    permutation_p_value,
-)
+from vecfill.trust.choose.choice import CHANCE, FEWEST_KNOWN, Choice, FewerDims, choose
 from vecfill.trust.choose.folds import Fold, hidden_folds
 from vecfill.trust.choose.scores import total_score
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
@@ -61,6 +54,8 @@ class SourceReport:
     predictor: Predictor | None = None
     variant: int = 0
     """Which way of turning it into rows was the best one."""
+    p_value: float | None = None
+    """How likely chance alone would tie the vectors to it; ``None`` if it was not tested."""
 
     def __str__(self) -> str:
         outcome = f"dropped: {self.why}"
@@ -169,6 +164,8 @@ def _best_variant(
             unjudged.append(replace(blank, why=why))
             continue
         choice = choose(member.space, embedding[member.rows], known, **options)
+        # The best of several ways may be the luckiest one.
+        choice = replace(choice, p_value=min(1.0, choice.p_value * len(kin)))
         why = "" if choice.has_signal else "it carries no signal about the embedding"
         report = replace(
             blank,
@@ -176,6 +173,7 @@ def _best_variant(
             score=choice.honest.means(),
             predictor=choice.predictor,
             why=why,
+            p_value=choice.p_value,
         )
         judged_reports.append(report)
         scores.append(choice.honest)
@@ -223,20 +221,28 @@ def weighed(
         )
         for place, (report, member) in enumerate(zip(reports, space.members, strict=True))
     )
-    # If none has a signal alone, fitted weights must not make one up.
-    p_value = 1.0
-    if has_signal:
-        p_value = permutation_p_value(unit(unseen.fused(helpful)), unit(unseen.truth))
     alone = [report for report in reports if report.predictor is not None]
     return Choice(
         predictor,
         tuple(report.predictor for report in alone if report.predictor is not None),
         tuple(report.score for report in alone),
         unseen.scores(helpful),
-        p_value,
+        _any_p_value(reports, has_signal=has_signal),
         unseen.stretch(helpful),
         outcomes,
     )
+
+
+def _any_p_value(reports: Sequence[SourceReport], *, has_signal: bool) -> float:
+    """Return how likely chance alone would tie the vectors to any of the sources as it does.
+
+    Each source is tested by itself: fused predictions of hidden rows predict one another.
+    """
+    p_values = [report.p_value for report in reports if report.p_value is not None]
+    # Among many sources, one is often lucky.
+    p_value = min(1.0, len(p_values) * min(p_values, default=1.0))
+    # If none has a signal alone, fitted weights must not make one up.
+    return p_value if has_signal else max(p_value, CHANCE)
 
 
 def for_rare(

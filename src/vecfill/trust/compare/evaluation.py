@@ -17,12 +17,11 @@ import numpy as np
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.inputs.rarity import Rarity
-from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose.choice import CHANCE, permutation_p_value
+from vecfill.trust.choose.choice import CHANCE
 from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
@@ -78,7 +77,7 @@ class Evaluation:
     """What `auto` decides with all known rows in view. Pass it to `impute` as `method` to save the
     time of deciding again."""
     p_value: float
-    """How likely chance alone would come as near as `auto` did."""
+    """How likely chance alone would tie the known vectors to the table: that of the decision."""
     hide: str = "random"
     """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as blocks."""
     labels: dict[str, str] = field(default_factory=dict, repr=False)
@@ -98,13 +97,19 @@ class Evaluation:
 
     @property
     def has_signal(self) -> bool:
-        """Whether `auto` beats the mean of the known rows by more than chance."""
+        """Whether vectors depend on the table beyond chance, and `auto` beats the known mean."""
         return self.p_value < CHANCE and self.methods["auto"]["centred_cosine"] > 0
 
     @property
     def verdict(self) -> str:
         """What the comparison shows, in one or two sentences."""
         if not self.has_signal:
+            if self.hide == "rarest" and self.interval("auto", "centred_cosine")[0] > 0:
+                return (
+                    "The table carries no signal about this embedding. Rare hidden vectors came "
+                    "back nearer than the mean of the known ones, but only by what rare entities "
+                    "have in common: the table does not tell them apart."
+                )
             return (
                 "The table carries no signal about this embedding: hidden vectors came back no "
                 "better than the mean of the known ones."
@@ -251,7 +256,6 @@ def evaluate_rows(
     parts: dict[str, list[RowScores]] = {}
     tuned: dict[str, list[Predictor]] = {}
     labels: dict[str, str] = {}
-    directions, truths = [], []
     # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
     is_usable = rarity is not None and (hide == "rarest" or has_own(rarity.values, is_known))
     usable_rarity = rarity if is_usable else None
@@ -271,19 +275,19 @@ def evaluate_rows(
             tuned.setdefault(name, []).append(predictor)
         for name, vectors in vectors_of.items():
             parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
-        # Chance is asked about `auto` alone: a rival with signal does not make its vectors good.
-        directions.append(unit(vectors_of["auto"] - centre))
-        truths.append(unit(known[fold.truth] - centre))
     # With all known rows in view: this is what `impute` would do, and can be passed to it.
     decision = decide(space, embedding, is_known, rarity=rarity, **options)
     tell(len(folds) + 1, len(folds) + 1)
+    assert decision.choice is not None
     return Evaluation(
         int(is_known.sum()),
         int((~is_known).sum()),
         len(folds),
         {name: joined(part) for name, part in parts.items()},
         decision,
-        permutation_p_value(np.vstack(directions), np.vstack(truths)),
+        # Of all known rows: those of one fold predict those of another, and a block of rare ones
+        # shares a direction, so hidden rows cannot say what is chance.
+        decision.choice.p_value,
         hide,
         labels,
         {name: tuple(predictors) for name, predictors in tuned.items() if name != "paper"},
