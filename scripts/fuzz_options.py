@@ -44,6 +44,8 @@ often do not take all the time."""
 FREE = {
     *("--jobs", "--overwrite", "--seed", "--patience", "--memory", "--workers", "--force"),
     *("--no-manifest", "--debug", "--recall"),
+    # They say what is found out anyway, or what need not be read.
+    *("--format", "--from", "match --ignore"),
 }
 """Options that may make no difference to a result on small files, by what they mean."""
 
@@ -57,7 +59,7 @@ READING: dict[str, tuple[list[str], list[str]]] = {
     "--from-rank": (["30"], ["0", "first"]),
     "--ignore": (["x"], ["nothing"]),
     "--separator": ([], [";", "ab"]),
-    "--encoding": (["utf-16"], ["nothing"]),
+    "--encoding": ([], ["nothing", "utf-16"]),
     "--format": (["word2vec-text"], ["npz", "nothing"]),
     "--member": ([], ["b.vec"]),
     "--source": (["more=facts.csv", "near=places.vec:embedding"], ["more", "more=nothing.csv"]),
@@ -89,10 +91,13 @@ ANY_METHOD: dict[str, tuple[list[str], list[str]]] = {
 }
 TRUST: dict[str, tuple[list[str], list[str]]] = {
     "--level": (["0.6"], ["1"]),
-    "--min-confidence": (["0.9"], ["2"]),
-    "--min-bound": (["0.8"], ["-2"]),
     "--calibrate-norms": ([""], []),
 }
+LIMITS: dict[str, tuple[list[str], list[str]]] = {
+    "--min-confidence": (["0.7"], ["2"]),
+    "--min-bound": (["0.7"], ["-2"]),
+}
+"""Apart from other options: where everything is left out, nothing else makes a difference."""
 WRITING: dict[str, tuple[list[str], list[str]]] = {
     "--report": (["new.html"], ["towns.csv", "nowhere/new.html"]),
     "--save": (["new.model"], ["base.vec", "nowhere/new.model"]),
@@ -120,6 +125,7 @@ class Form:
 
 
 VECTORS = "impute base.vec towns.csv -o new.vec"
+DATASETS = "impute vectors features --engine serial --min-degree 4"
 REPLACING: dict[str, tuple[list[str], list[str]]] = {
     "--replace": (["excluded", "excluded.txt"], ["nothing"]),
     "--blend": (["5"], ["-1"]),
@@ -131,6 +137,8 @@ FORMS = [
     Form(VECTORS + " --method paper", READING | DESCRIBING | ANY_METHOD | TRUST | WRITING, 6),
     Form(VECTORS + " --method paper --exclude town3 --counts n", REPLACING | TRUST | WRITING, 4),
     Form(VECTORS, CHOOSING | ANY_METHOD | READING | TRUST | WRITING | {"--evaluate": ([""], [])}),
+    Form(VECTORS + " --method paper", LIMITS, 2, 1),
+    Form("tokens model terms.txt --source towns.csv -o new --method paper", LIMITS, 1, 1),
     Form(
         "impute base.vec places.vec --kind embedding -o new.vec --method paper",
         TRUST | WRITING | {"--ignore": ([], ["x"]), "--standardize": ([], [""])},
@@ -186,7 +194,9 @@ FORMS = [
     ),
     Form(
         "add items.model more.csv -o new.parquet --append-to items.parquet",
-        CONFIDENCE | JSON | {"--save": (["new.model"], ["items.parquet"]), "--key": (["other"], [])},
+        CONFIDENCE
+        | JSON
+        | {"--save": (["new.model"], ["items.parquet"]), "--key": (["other"], [])},
         2,
     ),
     Form("inspect towns.model", JSON),
@@ -204,7 +214,11 @@ FORMS = [
     Form("verify items.parquet filled.parquet --vector embedding", JSON),
     Form(
         "convert base.vec",
-        {"--from": (["word2vec-text"], ["npz"]), "--member": ([], ["a"]), "--overwrite": ([""], [])},
+        {
+            "--from": (["word2vec-text"], ["npz"]),
+            "--member": ([], ["a"]),
+            "--overwrite": ([""], []),
+        },
         3,
     ),
     Form(
@@ -226,6 +240,24 @@ FORMS = [
         3,
     ),
     Form("status work", JSON),
+    Form(
+        DATASETS + " -o new-out --work new-work",
+        LIMITS
+        | JSON
+        | {
+            "--ridge": (["0.5"], ["-1"]),
+            "--recall": (["1"], ["2"]),
+            "--memory": (["1GB"], ["much"]),
+            "--patience": (["99"], ["-1"]),
+            "--jobs": ([], ["2"]),
+            "--report": ([], ["new.html"]),
+            "--calibrate-norms": ([], [""]),
+            "--scheduler": ([], ["tcp://127.0.0.1:1"]),
+            "--workers": ([], ["2"]),
+        },
+        1,
+        2,
+    ),
 ]
 TARGETS = ["new.vec", "new.npz", "new.parquet", "new.arrow", "new.safetensors", "new.bin",
            "new.csv", "new.tsv", "new.vec.gz", "base.vec", "new.nothing"]  # fmt: skip
@@ -264,7 +296,7 @@ class Outcome:
 
 def _is_record(name: str) -> bool:
     """Tell whether a file lists the options of the run, so that it differs with each."""
-    return name.endswith((".json", ".html", ".model"))
+    return name.endswith((".json", ".html", ".model")) or name.startswith("new-work/")
 
 
 def _timeless(text: str) -> str:
@@ -344,8 +376,10 @@ class Fuzzer:
     ) -> None:
         """Leave an option out, and see whether anything changes."""
         name = option[0]
-        if name in FREE or self.n_compared[words[0], name] >= MOST_COMPARED:
+        if {name, f"{words[0]} {name}"} & FREE or self.n_compared[words[0], name] >= MOST_COMPARED:
             return
+        if name == "--verbose" and ["--json"] in options:
+            return  # JSON has the exact values of everything.
         self.n_compared[words[0], name] += 1
         others = [word for place, other in enumerate(options) if place != number for word in other]
         if outcome.is_same(self._outcome([*words, *others])):
@@ -375,11 +409,10 @@ class Fuzzer:
             shutil.rmtree(self.folder)
             self.folder.mkdir()
             write_inputs(self.folder)
-        for name in written:
-            path = self.folder / name
-            path.unlink(missing_ok=True)
-            if path.parent != self.folder:
-                shutil.rmtree(path.parent, ignore_errors=True)
+        kept = {name.partition("/")[0] for name in self.inputs}
+        for path in self.folder.iterdir():
+            if path.name not in kept:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         texts = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # pyright: ignore[reportAttributeAccessIssue]
         return Outcome(status, *texts, written)
 
@@ -399,9 +432,10 @@ def write_inputs(folder: Path) -> None:
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
-
+    from tests.distributed.made import made  # noqa: PLC0415
     from tests.exchange import model_folders as models  # noqa: PLC0415
     from tests.shell import N_KNOWN, World  # noqa: PLC0415
+
     from vecfill import Embedding, write_embedding  # noqa: PLC0415
 
     world = World(folder)
@@ -422,7 +456,9 @@ def write_inputs(folder: Path) -> None:
     later = {name: [cells[row] for row in (1, 2)] for name, cells in columns.items()}
     later |= {"name": ["new1", "new2"], "other": ["new3", "new4"]}
     _write_csv(folder / "more.csv", later)
-    _write_csv(folder / "facts.csv", {"name": names, "w": rng.normal(size=n_rows).tolist()})
+    _write_csv(
+        folder / "facts.csv", {"name": [*names[:-2], "new5", "new6"], "w": rng.normal(size=n_rows)}
+    )
     _write_csv(folder / "aliases.csv", {"entity": names[50:52], "word": world.towns[:2]})
     _write_csv(folder / "counts.csv", {"entity": names, "count": columns["n"][::-1]})
     ends = rng.integers(0, n_rows, (300, 2))
@@ -448,6 +484,7 @@ def write_inputs(folder: Path) -> None:
     tensor = {models.INPUT: models.stored(table, "F32")}
     models.write_safetensors(folder / "model" / "model.safetensors", tensor)
     (folder / "terms.txt").write_text(f"{world.towns[-1]}\n{world.towns[-2]}\n")
+    made(folder, n_rows=300, share_known=0.5, n_dims=6, n_parts=1)
     _prepare(folder)
 
 
@@ -460,13 +497,15 @@ def _prepare(folder: Path) -> None:
     jobs = (
         [*vectors, "--save", "towns.model"],
         [*table, "--method", "paper", "--save", "items.model", "--no-manifest"],
+        [*DATASETS.split(), "-o", "out", "--work", "work"],
     )
     place = Path.cwd()
     os.chdir(folder)
     try:
         for words in jobs:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                assert run(words) == 0, words
+            quiet = io.StringIO()
+            with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+                assert run(words) == 0, (words, quiet.getvalue())
     finally:
         os.chdir(place)
 

@@ -14,6 +14,7 @@ from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.names.match_report import MatchReport
+from vecfill.inputs.prepared import Domain
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.memory import give_back
 from vecfill.model.fitted import Model, fit
@@ -106,8 +107,8 @@ def impute_aligned(
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
         min_degrees = requested.min_degrees or MIN_DEGREES
+    _refuse_one_method(alignment.domain, requested, how)
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
-    _refuse_one_method(space, requested, how)
     give_back()
     decision = _decided(space, alignment, requested, how, progress)
     _forget_others(space, decision.predictor)
@@ -169,10 +170,10 @@ def fuses_sources(ask: Ask) -> bool:
     )
 
 
-def _refuse_one_method(space: AnySpace, requested: Predictor | None, how: Method) -> None:
+def _refuse_one_method(domain: Domain, requested: Predictor | None, how: Method) -> None:
     """Refuse a method that knows of one source if there are several."""
-    if space.is_joint and requested is not None and not requested.is_for_sources:
-        names = ", ".join(member.name for member in space.members)
+    if domain.is_joint and requested is not None and not requested.is_for_sources:
+        names = ", ".join(source.name for source in domain.sources)
         raise OptionError(
             f"method={how.method!r} is for one table, and the sources here are: {names}. Use "
             "method='auto', or pass one table and names='off'."
