@@ -138,7 +138,12 @@ FORMS = [
     Form(VECTORS + " --method paper --exclude town3 --counts n", REPLACING | TRUST | WRITING, 4),
     Form(VECTORS, CHOOSING | ANY_METHOD | READING | TRUST | WRITING | {"--evaluate": ([""], [])}),
     Form(VECTORS + " --method paper", LIMITS, 2, 1),
-    Form("tokens model terms.txt --source towns.csv -o new --method paper", LIMITS, 1, 1),
+    Form(
+        "tokens model terms.txt --source towns.csv -o new --method paper",
+        {"--min-confidence": (["0.99"], ["2"]), "--min-bound": (["0.99"], ["-2"])},
+        1,
+        1,
+    ),
     Form(
         "impute base.vec places.vec --kind embedding -o new.vec --method paper",
         TRUST | WRITING | {"--ignore": ([], ["x"]), "--standardize": ([], [""])},
@@ -483,7 +488,8 @@ def write_inputs(folder: Path) -> None:
     table = np.vstack([np.zeros((2, models.N_DIMS)), world.base.vectors[2:, : models.N_DIMS]])
     tensor = {models.INPUT: models.stored(table, "F32")}
     models.write_safetensors(folder / "model" / "model.safetensors", tensor)
-    (folder / "terms.txt").write_text(f"{world.towns[-1]}\n{world.towns[-2]}\n")
+    # The table writes the second in capitals.
+    (folder / "terms.txt").write_text("town59\ntown54\n")
     made(folder, n_rows=300, share_known=0.5, n_dims=6, n_parts=1)
     _prepare(folder)
 
