@@ -84,19 +84,19 @@ def run_with_signal(world: World, words: tuple[str, ...], number: int, line: int
 )
 def test_a_signal_at_any_line_leaves_all_results_or_none(world, number, words, results, n_moments):
     if words in (ADD, TOKENS):
-        _write_later(world)
+        write_later(world)
     inputs = world.names()
     base = (world.folder / "base.vec").read_bytes()
     # The first run loads modules, so it has more lines than those that follow.
     for _ in range(2):
-        _clear(world, results)
+        clear(world, results)
         n_lines = run_with_signal(world, words, number, 0)
         assert world.status == 0
         assert world.names() == inputs | results
     # The last lines are those that write; a signal there matters most.
     moments = np.r_[np.linspace(30, n_lines - 400, n_moments), n_lines - np.arange(25, 400, 40)]
     for moment in np.unique(moments.astype(int)):
-        _clear(world, results)
+        clear(world, results)
         run_with_signal(world, words, number, int(moment))
         assert world.status == STATUS[number], moment
         assert world.names() - inputs in (set(), results), moment
@@ -105,16 +105,16 @@ def test_a_signal_at_any_line_leaves_all_results_or_none(world, number, words, r
     assert (world.folder / "base.vec").read_bytes() == base
 
 
-def _clear(world: World, results: set[str]) -> None:
+def clear(world: World, results: set[str]) -> None:
     for name in results:
         path = world.folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _write_later(world: World) -> None:
+def write_later(world: World) -> None:
     """Write a model, entities that come later, the folder of a language model and terms."""
     assert world.run(*IMPUTE[:5], "--method", "paper", "--save", "towns.model")[0] == 0
-    _clear(world, {"new.vec", "new.vec.manifest.json"})
+    clear(world, {"new.vec", "new.vec.manifest.json"})
     world.write_table("more.csv", ["new1", "new2"], world.places[:2] + 0.1)
     write_model(world)
 
