@@ -362,7 +362,7 @@ class Fuzzer:
     def _try(self, words: list[str], options: list[list[str]]) -> None:
         command = words[0]
         self.n_runs[command] += 1
-        line = [*words, *(word for option in options for word in option)]
+        line = _line(words, options)
         outcome = self._outcome(line)
         if outcome.status == 0:
             self.n_accepted[command] += 1
@@ -391,13 +391,13 @@ class Fuzzer:
         if name == "--verbose" and ["--json"] in options:
             return  # JSON has the exact values of everything.
         self.n_compared[words[0], name] += 1
-        others = [word for place, other in enumerate(options) if place != number for word in other]
-        if outcome.is_same(self._outcome([*words, *others])):
+        shorter = options[:number] + options[number + 1 :]
+        if outcome.is_same(self._outcome(_line(words, shorter))):
             key = f"{words[0]} {' '.join(option)}"
             self.ignored[key] += 1
             if self.ignored[key] <= 3:  # The same again and again says no more.
-                line = [*words, *(word for other in options for word in other)]
-                self._fail(line, f"{' '.join(option)} made no difference")
+                why = f"{' '.join(option)} made no difference"
+                self._fail(_line(words, options), why)
 
     def _outcome(self, line: list[str]) -> Outcome:
         """Run a command in the folder of the inputs, and leave the folder as it was."""
@@ -419,9 +419,9 @@ class Fuzzer:
             shutil.rmtree(self.folder)
             self.folder.mkdir()
             write_inputs(self.folder)
-        kept = {name.partition("/")[0] for name in self.inputs}
+        input_names = {name.partition("/")[0] for name in self.inputs}
         for path in self.folder.iterdir():
-            if path.name not in kept:
+            if path.name not in input_names:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         texts = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # pyright: ignore[reportAttributeAccessIssue]
         return Outcome(status, *texts, written)
@@ -429,6 +429,11 @@ class Fuzzer:
     def _fail(self, line: list[str], why: str) -> None:
         self.failures.append(shlex.join(line))
         print(f"FAILED  vecfill {shlex.join(line)}\n        {why}", flush=True)
+
+
+def _line(words: list[str], options: list[list[str]]) -> list[str]:
+    """Return the words of a command with options."""
+    return [*words, *(word for option in options for word in option)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

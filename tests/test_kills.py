@@ -66,10 +66,11 @@ def test_a_command_killed_at_any_line_leaves_whole_results(words, results, tmp_p
     for moment in np.linspace(1, n_lines - 1, 12).astype(int):
         clear(world, results)
         _killed_after(int(moment), lambda: world.run(*words))
-        found = contents(world)
-        assert {name: found.pop(name) for name in inputs} == inputs
-        whole = {name: data for name, data in found.items() if ".vecfill-" not in name}
-        assert all(same(name, data, expected[name]) for name, data in whole.items()), moment
+        after = contents(world)
+        assert {name: after.pop(name) for name in inputs} == inputs
+        results_there = {name: data for name, data in after.items() if ".vecfill-" not in name}
+        for name, data in results_there.items():
+            assert same(name, data, expected[name]), (name, moment)
     clear(world, results)
     assert world.run(*words)[0] == 0
     assert contents(world).keys() == {*inputs, *expected}, "what was left by kills is removed"

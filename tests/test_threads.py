@@ -92,11 +92,11 @@ def test_a_change_that_is_refused_changes_nothing(result):
 def test_what_was_added_is_explained_by_the_model_that_added_it(result):
     model = result.to_model()
     added = model.add({"town50": PLACES["town50"]})
-    told = added.explain("town50")
-    model.forget(list(told.contributors)[:3])
+    explanation = added.explain("town50")
+    model.forget(list(explanation.contributors)[:3])
     again = added.explain("town50")
-    assert again.contributors == told.contributors
-    assert again.shares.tobytes() == told.shares.tobytes()
+    assert again.contributors == explanation.contributors
+    assert again.shares.tobytes() == explanation.shares.tobytes()
 
 
 def test_an_entity_that_was_forgotten_can_be_added_again(result, tmp_path):

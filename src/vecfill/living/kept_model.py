@@ -85,7 +85,7 @@ class KeptModel:
 
     @property
     def _kept(self) -> Kept:
-        return self._state.kept
+        return self._state.parts
 
     @property
     def space(self) -> AnySpace:
@@ -274,11 +274,11 @@ class KeptModel:
                 f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
                 f"shape {checked.shape}."
             )
-        largest, most = float(np.abs(checked).max()), float(np.finfo(dtype).max)
-        if largest > most:
+        largest, limit = float(np.abs(checked).max()), float(np.finfo(dtype).max)
+        if largest > limit:
             raise InputError(
                 f"the vector of {printable(name)!r} holds {largest:.3g}, and the vectors of this "
-                f"model are {dtype}, which holds at most {most:.3g}. Scale it, or impute again "
+                f"model are {dtype}, which holds at most {limit:.3g}. Scale it, or impute again "
                 "with float64 vectors."
             )
         return checked
@@ -327,7 +327,7 @@ class KeptModel:
         """Go on with another state: nothing that was derived from the one before."""
         before = self._state
         space = before.space if space is None else space
-        self._state = State(before.kept.changed(**parts), space, before.about, before.path)
+        self._state = State(before.parts.changed(**parts), space, before.about, before.path)
 
     def _refit(self, embedding: np.ndarray, is_known: np.ndarray) -> None:
         """Impute again with other known rows: the same space, the same predictor.

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 class State:
     """A model at one moment; only what is derived from it is added later."""
 
-    kept: Kept
+    parts: Kept
     space: AnySpace
     about: dict[str, Any]
     path: str | os.PathLike[str] | None
