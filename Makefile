@@ -97,9 +97,13 @@ docs: $(DEV) ## the documentation site; open site/index.html
 	$(PIP) -e '.[docs]'
 	$(BIN)/python -m sphinx -q -W -b html docs site
 
-fuzz: $(DEV) ## fuzz the readers of every format for MINUTES=5 (FUZZ="--compiled --inputs 1000000")
+fuzz: $(DEV) ## fuzz the readers of every format for MINUTES=5 (FUZZ="--compiled --inputs 1000000"), or FUZZ=options
+ifeq ($(firstword $(FUZZ)),options)
+	$(BIN)/python scripts/fuzz_options.py --runs $(or $(RUNS),5000) $(wordlist 2,99,$(FUZZ))
+else
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py --minutes $(or $(MINUTES),5) $(FUZZ)
+endif
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site

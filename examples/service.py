@@ -9,11 +9,14 @@ FastAPI is needed by this example only, not by vecfill.
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
-from fastapi import FastAPI, HTTPException
-from pydantic import BaseModel
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, field_validator
 
 import vecfill as vf
 
@@ -24,11 +27,24 @@ class Entity(BaseModel):
     name: str
     facts: dict[str, Any]
 
+    @field_validator("*")
+    @classmethod
+    def is_text(cls, value: Any) -> Any:
+        """Refuse half a surrogate pair, which JSON can hold and UTF-8 cannot."""
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
+
 
 def service(path: str) -> FastAPI:
     """Return the service of one model."""
     model = vf.load(path, check=True)
     app = FastAPI(title="vecfill")
+
+    @app.exception_handler(RequestValidationError)
+    def refused(_request: Request, error: RequestValidationError) -> JSONResponse:
+        # What was posted is not repeated: it may be what no answer can hold.
+        problems = [{name: each[name] for name in ("loc", "msg")} for each in error.errors()]
+        return JSONResponse({"detail": problems}, 422)
 
     @app.get("/")
     def about() -> dict[str, Any]:

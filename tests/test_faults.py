@@ -69,7 +69,7 @@ def world(tmp_path, capsys, monkeypatch):
     (tmp_path / "new.vec").unlink()
     made.write_table("more.csv", ["new1", "new2"], made.places[:2] + 0.1)
     _write_items(made)
-    _write_model(made)
+    write_model(made)
     # The disk is what is tested; the same numbers need not be computed a hundred times.
     once = _once(vecfill.run.impute_aligned)
     for module in (vecfill.run,):
@@ -95,7 +95,7 @@ def _write_items(made: World) -> None:
     )
 
 
-def _write_model(made: World) -> None:
+def write_model(made: World) -> None:
     """Write the folder of a language model whose whole words are the known towns."""
     spec = word_piece()
     tokens = ["[PAD]", "[UNK]", *made.towns[:N_KNOWN]]

@@ -44,3 +44,13 @@ def test_the_service_gives_a_vector_confidence_and_reasons(tmp_path, monkeypatch
     bad = client.post("/entities", json={"name": "new", "facts": {"c": 1}})
     assert bad.status_code == 422
     assert "none of the columns that the model uses" in bad.json()["detail"]
+    halves = [
+        b'{"name": "a\\ud800", "facts": {"a": 0.1, "b": 1}}',
+        b'{"name": "a", "facts": {"a": "\\ud800", "b": 1}}',
+        b'{"name": 5, "facts": "\\ud800"}',
+    ]
+    headers = {"content-type": "application/json"}
+    for body in halves:
+        refused = client.post("/entities", content=body, headers=headers)
+        assert refused.status_code == 422
+        assert "surrogates not allowed" in refused.text or "valid string" in refused.text

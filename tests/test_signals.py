@@ -7,6 +7,7 @@ Signals are raised at chosen lines instead of chosen times, so a failure comes b
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.shell import World
+from tests.test_faults import write_model
 from vecfill.cli import main
 from vecfill.io import atomic
 
@@ -25,6 +27,10 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 IMPUTE = ("impute", "base.vec", "towns.csv", "-o", "new.vec", "--report", "new.html")
 IMPUTE += ("--method", "paper")
 CONVERT = ("convert", "base.vec", "new.bin")
+ADD = ("add", "towns.model", "more.csv", "-o", "new.vec", "--append-to", "base.vec")
+ADD += ("--save", "new.model")
+TOKENS = ("tokens", "model", "terms.txt", "--source", "towns.csv", "-o", "new")
+TOKENS += ("--report", "new.html", "--method", "paper")
 MATCH = ("match", "base.vec", "towns.csv", "-o", "new.csv")
 
 
@@ -71,22 +77,26 @@ def run_with_signal(world: World, words: tuple[str, ...], number: int, line: int
         (CONVERT, {"new.bin"}, 20),
         (MATCH, {"new.csv"}, 10),
         (IMPUTE, {"new.vec", "new.vec.manifest.json", "new.html"}, 6),
+        (ADD, {"new.vec", "new.model"}, 4),
+        (TOKENS, {"new", "new.html"}, 4),
     ],
-    ids=["convert", "match", "impute"],
+    ids=["convert", "match", "impute", "add", "tokens"],
 )
 def test_a_signal_at_any_line_leaves_all_results_or_none(world, number, words, results, n_moments):
-    inputs = {"base.vec", "towns.csv"}
+    if words in (ADD, TOKENS):
+        write_later(world)
+    inputs = world.names()
     base = (world.folder / "base.vec").read_bytes()
     # The first run loads modules, so it has more lines than those that follow.
     for _ in range(2):
-        _clear(world, results)
+        clear(world, results)
         n_lines = run_with_signal(world, words, number, 0)
         assert world.status == 0
         assert world.names() == inputs | results
     # The last lines are those that write; a signal there matters most.
     moments = np.r_[np.linspace(30, n_lines - 400, n_moments), n_lines - np.arange(25, 400, 40)]
     for moment in np.unique(moments.astype(int)):
-        _clear(world, results)
+        clear(world, results)
         run_with_signal(world, words, number, int(moment))
         assert world.status == STATUS[number], moment
         assert world.names() - inputs in (set(), results), moment
@@ -95,9 +105,18 @@ def test_a_signal_at_any_line_leaves_all_results_or_none(world, number, words, r
     assert (world.folder / "base.vec").read_bytes() == base
 
 
-def _clear(world: World, results: set[str]) -> None:
+def clear(world: World, results: set[str]) -> None:
     for name in results:
-        (world.folder / name).unlink(missing_ok=True)
+        path = world.folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def write_later(world: World) -> None:
+    """Write a model, entities that come later, the folder of a language model and terms."""
+    assert world.run(*IMPUTE[:5], "--method", "paper", "--save", "towns.model")[0] == 0
+    clear(world, {"new.vec", "new.vec.manifest.json"})
+    world.write_table("more.csv", ["new1", "new2"], world.places[:2] + 0.1)
+    write_model(world)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

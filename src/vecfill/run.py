@@ -108,6 +108,7 @@ def impute_aligned(
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
         min_degrees = requested.min_degrees or MIN_DEGREES
+    _refuse_one_method(alignment.domain, requested, how)
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
     give_back()
     decision = _decided(space, alignment, requested, how, progress)

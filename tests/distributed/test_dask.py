@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.made import Made, made
+from tests.distributed.test_faults import STAGES, run_or_die
 from vecfill.distributed import pieces
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.errors import InputError
@@ -34,6 +36,27 @@ def test_one_two_and_three_workers_give_the_bits_of_one_process(items: Made) -> 
         result = items.imputed(f"dask {workers}", engine="dask", workers=workers)
         assert result.work["workers"] == workers
         assert items.table(f"dask {workers}").equals(items.table("serial"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_in_each_stage_loses_nothing(
+    items: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vecfill.distributed.dask import Dask
+
+    class DyingWorkers(Dask):
+        """Loses a worker in each stage."""
+
+        def submit(self, function, task):
+            return super().submit(partial(run_or_die, function, tmp_path), task)
+
+    engine = DyingWorkers(workers=2)
+    monkeypatch.setattr("vecfill.distributed.job.engine_of", lambda *_, **__: engine)
+    items.imputed("dying")
+    monkeypatch.undo()
+    items.imputed("alive")
+    assert items.table("dying").equals(items.table("alive"))
+    assert {mark.name for mark in tmp_path.iterdir()} >= STAGES
 
 
 def die_once(path: str) -> None:

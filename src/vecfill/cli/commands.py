@@ -207,6 +207,7 @@ def explain(
     from vecfill.run import fuses_sources, impute_aligned
     from vecfill.trust.explain import place_of
 
+    _refuse_idle_counts(ask)
     fuses = fuses_sources(ask)
     with console.Progress() as progress:
         alignment = align(table, embedding, ask.reading, fuses=fuses, progress=progress)
@@ -215,6 +216,18 @@ def explain(
         result = impute_aligned(alignment, ask, n_jobs=jobs, progress=progress)
         explanation = result.explain(word, n)
     console.show(explanation, (), json=json)
+
+
+def _refuse_idle_counts(ask: Ask) -> None:
+    """Refuse counts where no rare entity is moved or hidden: shares are the same without them."""
+    from vecfill.errors import OptionError
+
+    is_one_method = ask.method.method == "paper" or bool(ask.method.setting())
+    if ask.reading.counts is not None and ask.reading.min_count is None and is_one_method:
+        raise OptionError(
+            "--counts has no effect on an explanation of one method: only automatic choice moves "
+            "rare entities. Leave it out, or hide rare entities with --min-count."
+        )
 
 
 @registered("match")

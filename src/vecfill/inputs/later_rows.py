@@ -7,7 +7,7 @@ reader stands beside the function that reads the first rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, ClassVar
@@ -132,6 +132,8 @@ def facts_of(
     if isinstance(table, np.ndarray | list | tuple) or is_sparse(table):
         if names is None:
             raise InputError("an array has no entity names. Pass names=, one for each row.")
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"names={names!r}, but an array needs a list of names, one a row.")
         entities = unique_entities(names, where="names")
         matrix: Any = table if is_sparse(table) else np.asarray(table)
         if matrix.ndim != 2 or matrix.shape[0] != len(entities):

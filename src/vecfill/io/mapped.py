@@ -2,16 +2,21 @@
 
 Every array has a digest. It is compared when the array is first asked for, so that opening a large
 file stays quick and no number of a damaged file gets out.
+
+The file is opened once and stays open. Who replaces it puts another file under its name, and does
+not touch what is read here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -109,6 +114,7 @@ class MappedArrays:
             file = TensorFile(source)
             self._places, self._kinds = file.places, file.kinds
             metadata = file.metadata
+            self._opened = _OpenFile(self.path, source.file())
         self.about = _about(self.path, metadata, kind, versions)
         self.version = int(metadata["version"])
         digests = self.about.get("digests")
@@ -140,22 +146,19 @@ class MappedArrays:
         dtype, shape = self._kinds[name]
         place = self._places[name]
         array = np.empty(shape, dtype)
+        self._opened.refuse_changed()
         if array.size:
-            try:
-                array = np.memmap(self.path, dtype, "r", place.first, shape)
-            except (OSError, ValueError) as error:
-                raise FormatError(
-                    f"{self.path} cannot be read any more ({error}). Load the model again."
-                ) from error
+            array = np.frombuffer(self._opened.content, dtype, array.size, place.first)
+            array = array.reshape(shape)
         if digest_of(array) != self._digests[name]:
+            self._opened.refuse_changed()
             raise FormatError(
                 f"{self.path}: the array {name!r} (bytes {place.first} to {place.last}) is not "
                 "what was written. The file is damaged: save the model again, or restore a copy."
             )
         if dtype.kind == "f":
             self._refuse_infinite(array, name)
-        # A plain view: a memory map of its own type costs more to slice.
-        return array.view(np.ndarray)
+        return array
 
     def _refuse_infinite(self, array: np.ndarray, name: str) -> None:
         flat = array.reshape(-1)
@@ -166,6 +169,30 @@ class MappedArrays:
                     f"{self.path}: the array {name!r} holds numbers that are not finite. The file "
                     "was not written by save: save the model again."
                 )
+
+
+class _OpenFile:
+    """A file that stays open, and what it was when it was opened."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        # The map has a descriptor of its own, and closes it when the last array is gone.
+        self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
+        self._written = self._last_written()
+
+    def refuse_changed(self) -> None:
+        """Refuse a file that somebody has written into; a part that is gone must not be read."""
+        if self._last_written() != self._written:
+            raise FormatError(
+                f"{self.path} was written into after it was opened. Load it again, and let others "
+                "replace it as a whole, as save(overwrite=True) does."
+            )
+
+    def _last_written(self) -> tuple[int, int]:
+        status = os.fstat(self._descriptor)
+        return status.st_size, status.st_mtime_ns
 
 
 def _about(

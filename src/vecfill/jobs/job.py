@@ -238,5 +238,5 @@ def save_model(
     model = result.to_model()
     if embedding is not None:
         with Source(embedding) as source:
-            model.about |= {"embedding": Path(embedding).name, "format": codec_of(source).name}
+            model.about.update(embedding=Path(embedding).name, format=codec_of(source).name)
     model.save(path, overwrite=overwrite)

@@ -143,9 +143,9 @@ class Added:
 
     def explain(self, word: str, n: int = 10) -> Explanation:
         """Return the `n` known entities that contribute most to a new one."""
-        if word not in self.embedding:
+        if not isinstance(word, str) or word not in self.embedding:
             raise InputError(
-                f"{printable(word)!r} is not among the {len(self.embedding)} new entities."
+                f"{printable(str(word))!r} is not among the {len(self.embedding)} new entities."
             )
         return self._explained(self.embedding.row(word), n)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.errors import FormatError, VecfillError
+from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs import later_rows, matrices
 from vecfill.inputs.names.domains import NamesReader
 from vecfill.inputs.names.kept_names import KeptNames
@@ -268,6 +268,12 @@ def fitting_parts(path: str | os.PathLike[str] | None) -> Iterator[None]:
         yield
     except (VecfillError, MemoryError, OSError):
         raise
+    except UnicodeEncodeError as error:
+        # What is read from a file was decoded, so this is a text of the caller.
+        raise InputError(
+            f"a text holds {error.object[error.start : error.end]!a}, half of a surrogate pair, "
+            "which is no character. Correct the text."
+        ) from error
     except Exception as error:
         if path is None:
             raise

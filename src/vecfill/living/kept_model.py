@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from threading import Lock
+from typing import Any, Self
 
 import numpy as np
 
 from vecfill import checks
-from vecfill.embedding import printable
+from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.rarity import has_several_words
-from vecfill.living.file import Kept, fitting_parts
+from vecfill.living.file import FileParts, Kept, fitting_parts
+from vecfill.living.state import State, derived
 from vecfill.method.engine import row_blocks
 from vecfill.model.fitted import Model, as_predicted, fit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Offsets
 from vecfill.model.predictors import Predictor
-from vecfill.model.sources import AnySpace
+from vecfill.model.sources import AnySpace, stored_space
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Suspicion
@@ -31,28 +32,9 @@ from vecfill.wording import count
 
 ROWS_PER_BLOCK = 8192
 
-Asked = ParamSpec("Asked")
-Given = TypeVar("Given")
-
-
-def fitting(
-    method: Callable[Concatenate[Any, Asked], Given],
-) -> Callable[Concatenate[Any, Asked], Given]:
-    """Return a method that refuses the model's file if parts of it do not fit together."""
-
-    @wraps(method)
-    def guarded(self: KeptModel, *args: Asked.args, **options: Asked.kwargs) -> Given:
-        with fitting_parts(self._path):
-            return method(self, *args, **options)
-
-    return guarded
-
 
 class KeptModel:
-    """What is kept of a model, in memory or in a file, and everything derived from it.
-
-    A part that changes makes what was derived from it be computed again.
-    """
+    """What is kept of a model, in memory or in a file, and everything derived from it."""
 
     def __init__(
         self,
@@ -62,11 +44,58 @@ class KeptModel:
         space: AnySpace,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._kept = model
-        self._path = path
-        self.about = dict(about)
+        self._state = State(model, space, dict(about), path)
+        self._changes = Lock()
+
+    @classmethod
+    def _read(cls, path: str | os.PathLike[str], *, check: bool, n_jobs: int | None) -> Self:
+        """Return the model in a file."""
+        with fitting_parts(path):
+            parts = FileParts(path, check=check)
+            model = Kept.of_parts(parts)
+            space = stored_space(parts, len(model.is_known), n_jobs=n_jobs)
+            return cls(model, about=parts.about, space=space, path=parts.path)
+
+    def reload(self, *, check: bool = False) -> None:
+        """Go on with the model that its file holds by now; what was not saved is dropped.
+
+        A model that was loaded keeps what the file held then, also when another process saves a
+        new model there. Calls that are running in other threads end with the model they began with.
+        If the new file cannot be loaded, the model stays as it is.
+
+        Parameters
+        ----------
+        check
+            Whether to check the whole file now.
+        """
+        with self._changes:
+            path, n_jobs = self._state.path, self.space.n_jobs
+            if path is None:
+                raise InputError(
+                    "this model was not loaded from a file, so there is nothing to reload. Save "
+                    "it, and load it from there."
+                )
+            self._state = self._read(path, check=check, n_jobs=n_jobs)._state
+
+    def _now(self) -> Self:
+        """Return the model as it is now; changes of either do not show in the other."""
+        now = object.__new__(type(self))
+        vars(now).update(vars(self))
+        return now
+
+    @property
+    def _kept(self) -> Kept:
+        return self._state.parts
+
+    @property
+    def space(self) -> AnySpace:
+        """The rows that describe the entities, as they are compared."""
+        return self._state.space
+
+    @property
+    def about(self) -> dict[str, Any]:
         """What the model is: when it was made, with what, from what, how good it is."""
-        self.space = space
+        return self._state.about
 
     @property
     def names(self) -> KeptNames:
@@ -109,11 +138,11 @@ class KeptModel:
         """What there was to say at the fit."""
         return self._kept.notes
 
-    @cached_property
+    @derived
     def _unknown(self) -> np.ndarray:
         return np.flatnonzero(~self.is_known)
 
-    @cached_property
+    @derived
     def _known(self) -> np.ndarray:
         return np.flatnonzero(self.is_known)
 
@@ -139,31 +168,31 @@ class KeptModel:
         """(n_rows,) how rare each entity is, NaN where nothing is known."""
         return np.where(self._kept.has_rarity, self._kept.rarity, np.nan)
 
-    @cached_property
+    @derived
     def _offsets(self) -> Offsets | None:
         if self._kept.rule is None:
             return None
         known_rows = KnownRows(self._kept.embedding, self.is_known)
         return self._kept.rule.offsets(self._rarity, known_rows, self._is_spared)
 
-    @cached_property
+    @derived
     def _rest(self) -> KnownRows:
         """All rows as the predictor saw and gave them: without offset, not stretched."""
         known_rows = KnownRows(self._kept.embedding, self.is_known, is_imputed=True)
         return as_predicted(known_rows, self._offsets, self._kept.stretch)
 
-    @cached_property
+    @derived
     def _given(self) -> KnownRows:
         """The same, with what was computed and kept so that rows can be added quickly."""
         if self._kept.for_adding is not None:
             self.predictor.restore(self.space, self._rest, self._kept.for_adding)
         return self._rest
 
-    @cached_property
+    @derived
     def _mixed(self) -> tuple[np.ndarray, np.ndarray]:
         return mixed_values(self._rest)
 
-    @cached_property
+    @derived
     def _carried(self) -> np.ndarray:
         """What known rows carry to be mixed as vectors are; with an offset, rarity comes last."""
         values, _ = self._mixed
@@ -171,7 +200,7 @@ class KeptModel:
             return values
         return np.column_stack([values, self._rarity[self.is_known]])
 
-    @cached_property
+    @derived
     def _centre(self) -> np.ndarray:
         """The mean of the known vectors, as the predictor saw them."""
         # Block by block: a copy of all known rows would cost more than all the rest of an `add`.
@@ -181,7 +210,7 @@ class KeptModel:
             total += known.sum(axis=0, dtype=np.float64)
         return total / rows.n_known
 
-    @cached_property
+    @derived
     def _model(self) -> Model:
         composition = self.predictor.composition(self.space, self._rest)
         known_rows = KnownRows(self._kept.embedding, self.is_known)
@@ -189,7 +218,7 @@ class KeptModel:
             self.space, self.predictor, known_rows, composition, self._offsets, self._kept.stretch
         )
 
-    @cached_property
+    @derived
     def _confidence(self) -> Confidence | None:
         """How far to trust every imputed row, those left out included."""
         teachers = self._kept.teachers
@@ -211,13 +240,46 @@ class KeptModel:
             )
         return row
 
+    def _given_row(self, name: str) -> int | None:
+        """Return the row of an entity that is known or given; None if it was forgotten, or new."""
+        row = self.names.row(name)
+        return None if row is None or self._kept.is_left_out[row] else row
+
+    def _rows_of(self, names: Iterable[str]) -> np.ndarray:
+        """Return the rows of entities that are there."""
+        if not isinstance(names, Iterable):
+            raise InputError(
+                f"names is {type(names).__name__}. Pass names of entities, such as ['Oslo']."
+            )
+        chosen = [names] if isinstance(names, str) else names
+        return np.array([self._row(name) for name in chosen], np.int64)
+
+    def _vectors_of(self, known: Mapping[str, Any]) -> dict[int, np.ndarray]:
+        """Return new vectors by row."""
+        if not isinstance(known, Mapping | Embedding):
+            raise InputError(
+                f"known is {type(known).__name__}, not a mapping. Pass the new vector of each "
+                "entity, such as {'Oslo': [0.1, 0.2]}."
+            )
+        return {self._row(name): self._checked(name, known[name]) for name in known}
+
     def _checked(self, name: str, vector: Any) -> np.ndarray:
-        checked = checks.embedding_rows(np.asarray(vector)[None])[0]
-        n_dims = self._kept.embedding.shape[1]
+        try:
+            checked = checks.embedding_rows(np.asarray(vector)[None])[0]
+        except ValueError as error:
+            raise InputError(f"the vector of {printable(name)!r} is none: {error}") from error
+        n_dims, dtype = self._kept.embedding.shape[1], self._kept.embedding.dtype
         if checked.shape != (n_dims,) or not np.isfinite(checked).all():
             raise InputError(
                 f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
                 f"shape {checked.shape}."
+            )
+        largest, limit = float(np.abs(checked).max()), float(np.finfo(dtype).max)
+        if largest > limit:
+            raise InputError(
+                f"the vector of {printable(name)!r} holds {largest:.3g}, and the vectors of this "
+                f"model are {dtype}, which holds at most {limit:.3g}. Scale it, or impute again "
+                "with float64 vectors."
             )
         return checked
 
@@ -261,11 +323,11 @@ class KeptModel:
         is_plain = np.full(len(names), self._kept.rule is None) | self._are_spared(names)
         return np.where(is_plain, self._kept.stretch.plain, self._kept.stretch.rare)[:, None]
 
-    def _set(self, **parts: Any) -> None:
-        """Change parts of the model, and forget what was derived from them."""
-        self._kept = self._kept.changed(**parts)
-        for name in _DERIVED:
-            self.__dict__.pop(name, None)
+    def _set(self, *, space: AnySpace | None = None, **parts: Any) -> None:
+        """Go on with another state: nothing that was derived from the one before."""
+        before = self._state
+        space = before.space if space is None else space
+        self._state = State(before.parts.changed(**parts), space, before.about, before.path)
 
     def _refit(self, embedding: np.ndarray, is_known: np.ndarray) -> None:
         """Impute again with other known rows: the same space, the same predictor.
@@ -304,9 +366,3 @@ class KeptModel:
             for_adding=None,
             confidence=None,
         )
-
-
-_DERIVED = (
-    "_unknown", "_known", "_offsets", "_rest", "_given", "_mixed", "_carried", "_centre", "_model",
-    "_confidence",
-)  # fmt: skip

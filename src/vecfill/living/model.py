@@ -19,8 +19,9 @@ from vecfill.living.adding import (
     read_new,
     refuse_unknown_options,
 )
-from vecfill.living.file import FileParts, Kept, fitting_parts, write_model
-from vecfill.living.kept_model import KeptModel, fitting
+from vecfill.living.file import Kept, write_model
+from vecfill.living.kept_model import KeptModel
+from vecfill.living.state import changing, changing_if_kept, fitting
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import shares_of_way
@@ -40,6 +41,9 @@ class LivingModel(KeptModel):
     `vecfill.load` and `Result.to_model` give one. `add`, `update` and `forget` need no new fit.
     `update`, `forget` and ``add(..., keep=True)`` change the model itself; a file changes only when
     it is saved again.
+
+    Threads may share a model. Changes are made one after another, each as a whole or not at all,
+    and every other call sees the model before or after a change, never between.
 
     Examples
     --------
@@ -112,7 +116,7 @@ class LivingModel(KeptModel):
             )
         return "\n".join(lines)
 
-    @fitting
+    @changing_if_kept
     @one_blas_thread()
     def add(
         self,
@@ -153,7 +157,7 @@ class LivingModel(KeptModel):
         sources = self._kept.sources
         tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
-        rows = {name: self.names.row(name) for name in entities}
+        rows = {name: self._given_row(name) for name in entities}
         new = read_new(
             sources,
             tables,
@@ -172,28 +176,28 @@ class LivingModel(KeptModel):
             self._keep(new, added)
         return added
 
-    @fitting
+    @changing
     def update(self, known: Mapping[str, Any]) -> None:
         """Take vectors that have become known, or were corrected; one propagation, no new graph.
 
         The model is then that of a full run with the same graph and the same predictor. What was
         learnt about confidence stays; it is applied to the new vectors when first asked for.
         """
-        vectors = {self._row(name): self._checked(name, known[name]) for name in known}
+        vectors = self._vectors_of(known)
         embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
         for row, vector in vectors.items():
             embedding[row], is_known[row] = vector, True
         self._refit(embedding, is_known)
 
-    @fitting
+    @changing
     def forget(self, names: Iterable[str]) -> None:
         """Forget what is known about some entities; one propagation.
 
         A known entity becomes an unknown one: its vector is imputed from the others. An imputed one
-        is no longer given. Both keep their row, because others are explained through it.
+        is no longer given. Both keep their row, because others are explained through it. An imputed
+        one can be added again, with other facts.
         """
-        chosen = [names] if isinstance(names, str) else list(names)
-        rows = np.array([self._row(name) for name in chosen], np.int64)
+        rows = self._rows_of(names)
         embedding, is_known = np.array(self._kept.embedding), np.array(self.is_known)
         left_out = np.array(self._kept.is_left_out)
         left_out[rows[~is_known[rows]]] = True
@@ -344,8 +348,8 @@ class LivingModel(KeptModel):
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
             for_adding=None,
             confidence=None,
+            space=space,
         )
-        self.space = space
 
 
 def _nothing(row: int, n: int) -> Explanation:
@@ -393,8 +397,4 @@ def load(
     >>> model.embedding, model.add({"lime": [560.0]}).embedding.words
     (Embedding(1 word, 1 dim, float64: 'amber'), ('lime',))
     """
-    with fitting_parts(path):
-        parts = FileParts(path, check=check)
-        model = Kept.of_parts(parts)
-        space = stored_space(parts, len(model.is_known), n_jobs=n_jobs)
-        return LivingModel(model, about=parts.about, space=space, path=parts.path)
+    return LivingModel._read(path, check=check, n_jobs=n_jobs)

@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -133,8 +134,8 @@ def explained(
 
     `known` gives names of known rows, `columns` are those of the model's domain.
     """
-    if n < 1:
-        raise InputError(f"n={n}, but at least one known entity is shown. Use n=1 or more.")
+    if not isinstance(n, Integral) or n < 1:
+        raise InputError(f"n={n!r}, but at least one known entity is shown. Use n=1 or more.")
     offset, trend = (float(shares[place]) for shares in model.ways())
     of_trend = trend_drivers(model, columns) if trend > 0 else None
     drivers = {} if of_trend is None else of_trend.largest(place)

@@ -36,7 +36,8 @@ class KeptNames:
         ends = np.cumsum([len(encoded) for encoded in raw], dtype=np.int64)
         letters = np.frombuffer(b"".join(raw), np.uint8)
         hashes = np.array([_hash(encoded) for encoded in raw], np.int64)
-        order = np.argsort(hashes, kind="stable")
+        # Of rows of one name the last comes first: an entity that was forgotten and came again.
+        order = np.lexsort((-np.arange(hashes.size), hashes))
         return cls(letters, ends, hashes[order], order)
 
     def __len__(self) -> int:
