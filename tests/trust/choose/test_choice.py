@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, random_array
 from scipy.stats import norm
 
 from vecfill import InputError
@@ -12,7 +13,7 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
 from vecfill.trust.choose import trials
-from vecfill.trust.choose.candidates import raced, second_round
+from vecfill.trust.choose.candidates import kernel_ridges, raced, second_round
 from vecfill.trust.choose.choice import Choice, FewerDims, choose, permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
@@ -341,3 +342,12 @@ def test_the_goal_decides_the_race_as_well(monkeypatch):
     domain, embedding, is_known = made(60)
     choose(Space(domain), embedding, is_known, goal="rank")
     assert goals == ["rank"]
+
+
+def test_the_race_does_not_fill_sparse_rows():
+    rows = csr_array(random_array((60, 500), density=0.02, rng=np.random.default_rng(0)))
+    raced_preparations = {entrant.preparation for entrant in kernel_ridges(Space(rows))}
+    assert "unit_rows_without_first_component" not in raced_preparations
+    assert "rank_normal" in raced_preparations
+    filled = {entrant.preparation for entrant in kernel_ridges(Space(rows.toarray()))}
+    assert filled - raced_preparations == {"unit_rows_without_first_component"}
