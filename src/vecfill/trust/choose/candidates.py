@@ -14,7 +14,6 @@ from dataclasses import replace
 from itertools import chain, product
 
 import numpy as np
-
 from scipy.sparse import issparse
 
 from vecfill.machine.blas import one_blas_thread
