@@ -2,8 +2,8 @@
 
     python benchmarks/names_job.py [--terms 500]
 
-Terms are words of GloVe's text file (341,479 words, 100 dimensions) and pairs of them, half of which
-the file does not have; a table gives each two numbers. `vecfill impute` runs in a process of its
+Terms are words of the GloVe text file (341,479 words, 100 dimensions) and compounds of them, which
+the file lacks; a table gives each two numbers. `vecfill impute` runs in a process of its
 own: the first time, when the file has never been read; again with another table; with names off;
 and beside them reading and hashing the file, as a floor. CPU seconds and peak memory.
 """
@@ -19,8 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "quality"))
 
 import numpy as np
-from file_jobs import measured
 from whole_file import glove_file
+
+from file_jobs import measured
 
 HASH = "import hashlib, sys; print(hashlib.file_digest(open(sys.argv[1], 'rb'), 'md5').hexdigest())"
 
