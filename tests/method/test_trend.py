@@ -101,3 +101,16 @@ def test_a_large_sparse_domain_is_reduced_to_its_leading_directions(monkeypatch)
     wanted = np.linalg.norm(dense[:10, None] - dense[None, 10:20], axis=2)
     found = np.linalg.norm(sparse[:10, None] - sparse[None, 10:20], axis=2)
     assert np.corrcoef(wanted.ravel(), found.ravel())[0, 1] > 0.95
+
+
+def test_a_wide_sparse_domain_is_reduced_to_nearly_its_leading_directions(monkeypatch):
+    monkeypatch.setattr(trend_module, "MAX_RANK", 12)
+    monkeypatch.setattr(trend_module, "N_BEYOND", 8)
+    rng = np.random.default_rng(0)
+    # Lengths that fall slowly, so that one step of power iteration has something to mix up.
+    domain = rng.normal(size=(90, 60)) * 0.93 ** np.arange(60)
+    reached = (reduced(csr_array(domain)) ** 2).sum()
+    exact = (reduced(domain) ** 2).sum()
+    assert 0.95 * exact < reached <= exact * (1 + 1e-9)
+    products = reduced(csr_array(domain)).T @ reduced(csr_array(domain))
+    np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=1e-9 * exact)

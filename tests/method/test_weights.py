@@ -165,3 +165,17 @@ def test_sparse_rows_that_come_later_are_weighed_as_dense_ones_are(form):
     dense = convex_weights(new, graph, fitted=fitted, form=form)
     sparse = convex_weights(csr_array(new), graph, fitted=csr_array(fitted), form=form)
     np.testing.assert_allclose(sparse.toarray(), dense.toarray(), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["simplex", "nnls"])
+def test_columns_of_one_neighbor_alone_count_in_wide_sparse_rows(form):
+    # Ten columns that all rows share, and fifty that each row has to itself.
+    rng = np.random.default_rng(0)
+    rows = np.zeros((30, 10 + 30 * 50))
+    rows[:, :10] = rng.normal(size=(30, 10))
+    for row in range(30):
+        rows[row, 10 + 50 * row : 60 + 50 * row] = 0.3 * rng.normal(size=50)
+    graph = spanning_neighbor_graph(rows, min_degree=6)
+    sparse = convex_weights(csr_array(rows), graph, form=form)
+    dense = convex_weights(rows, graph, form=form)
+    np.testing.assert_allclose(sparse.toarray(), dense.toarray(), atol=1e-9)

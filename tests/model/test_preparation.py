@@ -133,7 +133,7 @@ def test_rank_normal_scores_are_normal_quantiles_of_mean_ranks():
 def test_a_new_value_gets_a_score_between_those_of_its_neighbors():
     fitted = RankNormal.fitted(np.array([[0.0], [10.0], [20.0], [1e308]]))
     asked = np.array([[-5.0], [5.0], [15.0], [5e307], [1.7e308]])
-    found, scores = fitted.applied(asked).ravel(), fitted.ladders[0].scores
+    found, scores = fitted.applied(asked).ravel(), fitted.scores
     assert found[0] == scores[0]
     np.testing.assert_allclose(found[1:3], (scores[:2] + scores[1:3]) / 2)
     np.testing.assert_allclose(found[3], (scores[2] + scores[3]) / 2)
@@ -157,3 +157,17 @@ def test_rank_normal_sparse_rows_stay_sparse_and_as_far_apart(dtype):
 def test_own_rows_by_rank_have_the_bits_of_rows_that_come_later(domain):
     later = RankNormal.fitted(domain).applied(domain)
     assert rank_normal(domain).tobytes() == later.tobytes()
+
+
+def test_later_rows_get_the_same_scores_sparse_and_dense():
+    rng = np.random.default_rng(0)
+    rows, later = (
+        np.round(4 * random_array((30, 9), density=0.4, rng=rng).toarray(), 1) - column
+        for column in (0.0, np.arange(9) % 2)
+    )
+    dense, sparse = RankNormal.fitted(rows), RankNormal.fitted(csr_array(rows))
+    np.testing.assert_array_equal(dense.scores, sparse.scores)
+    expected = dense.applied(later) - dense.applied(np.zeros((1, 9)))
+    np.testing.assert_allclose(sparse.applied(csr_array(later)).toarray(), expected)
+    few = sparse.thinned(3)
+    assert np.diff(few.ends, prepend=0).max() == 3

@@ -29,6 +29,10 @@ MAX_RANK = 512
 MOST_DECOMPOSED = 4000
 """The smaller side of a sparse domain up to which all its directions are computed."""
 
+# A guess.
+N_BEYOND = 64
+"""Directions sought besides, so that the last ones wanted are nearly those that they should be."""
+
 # A guess: ten powers of ten, in steps of about three.
 ALPHAS = np.logspace(-5, 5, 21)
 """Strengths tried, as multiples of the mean squared singular value."""
@@ -125,12 +129,28 @@ def reduced(domain: Any) -> np.ndarray:
     if n_rows <= n_features:
         along = centred @ mean
         gram = _dense(centred @ centred.T) - along[:, None] - along + mean @ mean
-        squares, vectors = np.linalg.eigh(gram)
+        squares, vectors = _leading(gram) if issparse(domain) else np.linalg.eigh(gram)
         largest = np.arange(squares.size)[::-1][:MAX_RANK]
         return size * vectors[:, largest] * np.sqrt(np.maximum(squares[largest], 0.0))
-    _, right = np.linalg.eigh(_dense(centred.T @ centred) - n_rows * np.outer(mean, mean))
+    gram = _dense(centred.T @ centred) - n_rows * np.outer(mean, mean)
+    _, right = _leading(gram) if issparse(domain) else np.linalg.eigh(gram)
     leading = right[:, ::-1][:, :MAX_RANK]
     return size * (centred @ leading - mean @ leading)
+
+
+def _leading(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return about the leading directions of a Gram matrix, in ascending order as `eigh` does.
+
+    By one step of block power iteration: two fifths of the time of all directions at 2,000 rows.
+    The last ones wanted are mixed with those just beyond them, which carry as much.
+    """
+    n_directions = MAX_RANK + N_BEYOND
+    if len(gram) < 2 * n_directions:
+        return np.linalg.eigh(gram)
+    start = np.random.default_rng(0).normal(size=(len(gram), n_directions))
+    basis = np.linalg.qr(gram @ (gram @ start))[0]
+    squares, turns = np.linalg.eigh(basis.T @ (gram @ basis))
+    return squares, basis @ turns
 
 
 def _dense(matrix: Any) -> np.ndarray:

@@ -116,16 +116,27 @@ def _distance_weights(
 
 @compiled_part
 def _local_columns(indices, indptr, row, neighbors, column_of, columns):
-    """Number the columns that a row and its neighbours use; return how many there are."""
-    n_used = 0
-    for a in range(neighbors.size + 1):
-        member = row if a == neighbors.size else neighbors[a]
-        for place in range(indptr[member], indptr[member + 1]):
-            if column_of[indices[place]] < 0:
-                column_of[indices[place]] = n_used
-                columns[n_used] = indices[place]
+    """Number the columns that the row or two neighbors use; return their number, and of all used.
+
+    A column of one neighbor alone adds to its square and to no product: it is marked as -2. In
+    wide domains most are, and without them the rows that are multiplied are several times shorter.
+    """
+    n_numbered = n_used = 0
+    for place in range(indptr[row], indptr[row + 1]):
+        column_of[indices[place]] = n_numbered
+        columns[n_used] = indices[place]
+        n_numbered, n_used = n_numbered + 1, n_used + 1
+    for neighbor in neighbors:
+        for place in range(indptr[neighbor], indptr[neighbor + 1]):
+            column = indices[place]
+            if column_of[column] == -1:
+                column_of[column] = -2
+                columns[n_used] = column
                 n_used += 1
-    return n_used
+            elif column_of[column] == -2:
+                column_of[column] = n_numbered
+                n_numbered += 1
+    return n_numbered, n_used
 
 
 @compiled
@@ -148,17 +159,25 @@ def _sparse_weights(
     columns = np.empty(n_features, np.int64)
     widest, first_edge = _widest(indptr, first, last), indptr[first]
     gram, target = np.empty((widest + 1, widest + 1)), np.empty(widest)
+    alone = np.empty(widest + 1)
     work = workspace(widest)
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
         neighbors, me = indices[start:stop], row + offset
-        n_used = _local_columns(columns_of_rows, row_starts, me, neighbors, column_of, columns)
-        points = np.zeros((n + 1, n_used))
+        n_numbered, n_used = _local_columns(
+            columns_of_rows, row_starts, me, neighbors, column_of, columns
+        )
+        points = np.zeros((n + 1, n_numbered))
+        alone[:] = 0.0
         for a in range(n + 1):
             member = me if a == n else neighbors[a]
             for place in range(row_starts[member], row_starts[member + 1]):
-                points[a, column_of[columns_of_rows[place]]] = np.float64(data[place])
+                value, column = np.float64(data[place]), column_of[columns_of_rows[place]]
+                if column < 0:
+                    alone[a] += value * value
+                else:
+                    points[a, column] = value
         for column in range(n_used):
             column_of[columns[column]] = -1
         if is_simplex:
@@ -170,6 +189,8 @@ def _sparse_weights(
             _gram_of(points, n + 1, gram)
             for a in range(n):
                 target[a] = gram[n, a]
+        for a in range(n):
+            gram[a, a] += alone[a]
         mine = weights[start - first_edge : stop - first_edge]
         weigh(gram, target, n, is_simplex, ridge, weight_floor, mine, work)
 

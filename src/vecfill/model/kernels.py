@@ -228,14 +228,16 @@ def _median_distance(space: Space, preparation: str) -> float:
     if not space.has_vectors:
         distances = space.rows[np.ix_(sample, sample)].astype(np.float64)
         return float(np.median(distances[distances > 0])) if distances.any() else 1.0
-    rows = space.prepared(preparation)[sample]
-    rows = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+    rows = space.prepared(preparation)[sample].astype(np.float64)
     # By the largest entry first: squares of extreme features are no numbers.
-    size = float(np.abs(rows).max(initial=0.0)) or 1.0
+    size = float(abs(rows).max() if rows.size else 0.0) or 1.0
     rows = rows / size
-    rows = rows - rows.mean(axis=0)
+    # Sparse rows are not centred: that would fill them.
+    rows = rows if issparse(rows) else rows - rows.mean(axis=0)
+    products = rows @ rows.T
+    products = products.toarray() if issparse(products) else products
     squares = _squares(rows)
-    squares = squares[:, None] + squares - 2.0 * (rows @ rows.T)
+    squares = squares[:, None] + squares - 2.0 * products
     apart = np.concatenate([line[place + 1 :] for place, line in enumerate(squares)])
     # Duplicates are no measure of how far rows lie apart.
     apart = apart[apart > 1e-20]

@@ -20,7 +20,7 @@ from vecfill.inputs.prepared import Matrix
 from vecfill.inputs.table.scaling import inverse, standardized
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
-from vecfill.model.rank_normal import Ladder, RankNormal, own_scores
+from vecfill.model.rank_normal import RankNormal, own_scores
 
 SMALL = 500
 """Rows or columns up to which a Gram matrix is decomposed whole, which is quick then. A guess."""
@@ -198,12 +198,9 @@ class FittedPreparation:
         if name == "unit_rows_without_first_component":
             return cls(name, _first_component(rows))
         if name in ("rank_normal", "rank_normal_unit_rows"):
-            # All columns in one array each: a file with an array a column is slow to open.
-            ladders = [_thinned(ladder) for ladder in RankNormal.fitted(rows).ladders]
-            ends = np.cumsum([ladder.values.size for ladder in ladders])
-            values = np.concatenate([ladder.values for ladder in ladders])
-            scores = np.concatenate([ladder.scores for ladder in ladders])
-            return cls(name, {"ends": ends, "values": values, "scores": scores})
+            fitted = RankNormal.fitted(rows).thinned(MOST_STEPS)
+            ladders = {"ends": fitted.ends, "values": fitted.values, "scores": fitted.scores}
+            return cls(name, ladders)
         return cls(name)
 
     def applied(self, rows: Matrix) -> Matrix:
@@ -216,7 +213,7 @@ class FittedPreparation:
             return self._standardized(rows)
         if self.name == "unit_rows_without_first_component":
             return self._without_first_component(rows)
-        scores = self._rank_normal().applied(rows)
+        scores = RankNormal(**self.arrays).applied(rows)
         return unit_rows(scores) if self.name == "rank_normal_unit_rows" else scores
 
     def _standardized(self, rows: Matrix) -> Matrix:
@@ -238,20 +235,6 @@ class FittedPreparation:
         # What only rounding has left of a row must not be blown up to length 1.
         exact[np.linalg.norm(exact, axis=1) < ROUNDING] = 0.0
         return unit_rows(exact).astype(rows.dtype)
-
-    def _rank_normal(self) -> RankNormal:
-        starts = self.arrays["ends"][:-1]
-        values = np.split(self.arrays["values"], starts)
-        scores = np.split(self.arrays["scores"], starts)
-        return RankNormal(tuple(Ladder(*pair) for pair in zip(values, scores, strict=True)))
-
-
-def _thinned(ladder: Ladder) -> Ladder:
-    """Return a ladder of few enough steps to keep; between two of them scores are interpolated."""
-    if ladder.values.size <= MOST_STEPS:
-        return ladder
-    steps = np.linspace(0, ladder.values.size - 1, MOST_STEPS).round().astype(np.int64)
-    return Ladder(ladder.values[steps], ladder.scores[steps])
 
 
 def _scales(rows: Matrix) -> dict[str, np.ndarray]:

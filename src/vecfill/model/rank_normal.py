@@ -23,8 +23,8 @@ class Ladder:
     scores: np.ndarray
 
     @classmethod
-    def of(cls, column: np.ndarray, n_zeros: int = 0) -> Ladder:
-        """Return the ladder of a column, given without `n_zeros` of its zeros.
+    def of(cls, column: np.ndarray) -> Ladder:
+        """Return the ladder of a column.
 
         The score of a value is the normal quantile of its rank; equal values share the mean of
         their ranks.
@@ -35,12 +35,6 @@ class Ladder:
         array([-0.97,  0.  ,  0.97])
         """
         values, counts = np.unique(column.astype(np.float64), return_counts=True)
-        if n_zeros:
-            # Entries that are stored and zero count as zeros too.
-            place = int(np.searchsorted(values, 0.0))
-            if place == values.size or values[place] != 0.0:
-                values, counts = np.insert(values, place, 0.0), np.insert(counts, place, 0)
-            counts[place] += n_zeros
         return cls(values, _scores(counts))
 
     def at(self, numbers: np.ndarray) -> np.ndarray:
@@ -54,13 +48,23 @@ class Ladder:
         array([-1. , -0.5,  1. ])
         """
         above = np.clip(np.searchsorted(self.values, numbers), 0, self.values.size - 1)
-        below = np.maximum(above - 1, 0)
-        # Halves, because a difference of two huge numbers may be too large for a number.
-        low, high = self.values[below] / 2, self.values[above] / 2
-        share = np.ones(numbers.shape)
-        np.divide(numbers / 2 - low, high - low, out=share, where=high > low)
-        share = np.where(numbers == self.values[above], 1.0, np.clip(share, 0.0, 1.0))
-        return self.scores[below] + share * (self.scores[above] - self.scores[below])
+        return _between(self.values, self.scores, np.maximum(above - 1, 0), above, numbers)
+
+
+def _between(
+    values: np.ndarray,
+    scores: np.ndarray,
+    below: np.ndarray,
+    above: np.ndarray,
+    numbers: np.ndarray,
+) -> np.ndarray:
+    """Return scores of numbers that lie between the values at two places."""
+    # Halves, because a difference of two huge numbers may be too large for a number.
+    low, high = values[below] / 2, values[above] / 2
+    share = np.ones(numbers.shape)
+    np.divide(numbers / 2 - low, high - low, out=share, where=high > low)
+    share = np.where(numbers == values[above], 1.0, np.clip(share, 0.0, 1.0))
+    return scores[below] + share * (scores[above] - scores[below])
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:
@@ -104,19 +108,62 @@ class RankNormal:
            [0.48, 0.  ]])
     """
 
-    ladders: tuple[Ladder, ...] = field(repr=False)
-    """One for each column."""
+    ends: np.ndarray = field(repr=False)
+    """(n_features,) where the ladder of each column ends in the two arrays."""
+    values: np.ndarray = field(repr=False)
+    """The distinct values of the first column, ascending, then those of the next one."""
+    scores: np.ndarray = field(repr=False)
+    """The normal score of each."""
 
     @classmethod
     def fitted(cls, domain: Matrix) -> RankNormal:
         """Return what there is to know about the columns of a matrix."""
-        n_rows, n_features = domain.shape
         if isinstance(domain, csr_array):
-            # Column by column, zeros by their number: they are never written out.
-            columns = csc_array(domain)
-            parts = np.split(columns.data, columns.indptr[1:-1])
-            return cls(tuple(Ladder.of(each, n_rows - each.size) for each in parts))
-        return cls(tuple(Ladder.of(domain[:, column]) for column in range(n_features)))
+            return cls._of_sparse(csc_array(domain))
+        ladders = [Ladder.of(domain[:, column]) for column in range(domain.shape[1])]
+        if not ladders:
+            return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        return cls(
+            np.cumsum([ladder.values.size for ladder in ladders]),
+            np.concatenate([ladder.values for ladder in ladders]),
+            np.concatenate([ladder.scores for ladder in ladders]),
+        )
+
+    @classmethod
+    def _of_sparse(cls, columns: csc_array) -> RankNormal:
+        """Return the same of all sparse columns at once: a loop over 20,000 takes seconds."""
+        n_rows, n_features = columns.shape
+        n_stored = np.diff(columns.indptr)
+        # Zeros by their number: they are never written out. Those that are stored count as well.
+        has_zeros = np.flatnonzero(n_stored < n_rows)
+        numbers = np.concatenate([columns.data.astype(np.float64), np.zeros(has_zeros.size)])
+        column_of = np.concatenate([np.repeat(np.arange(n_features), n_stored), has_zeros])
+        times = np.ones(numbers.size, np.int64)
+        times[columns.data.size :] = n_rows - n_stored[has_zeros]
+        order = np.lexsort((numbers, column_of))
+        numbers, column_of = numbers[order], column_of[order]
+        is_new = np.ones(numbers.size, np.bool_)
+        is_new[1:] = (numbers[1:] != numbers[:-1]) | (column_of[1:] != column_of[:-1])
+        first = np.flatnonzero(is_new)
+        counts = np.add.reduceat(times[order], first) if first.size else first
+        # Every column has as many rows, so ranks within it are what is left of a running sum.
+        below = np.cumsum(counts) - counts - column_of[first] * n_rows
+        ends = np.searchsorted(column_of[first], np.arange(n_features), side="right")
+        return cls(ends, numbers[first], ndtri((below + counts / 2) / max(1, n_rows)))
+
+    def thinned(self, most_steps: int) -> RankNormal:
+        """Return ladders of so few steps each; between two of them scores are interpolated."""
+        sizes = np.diff(self.ends, prepend=0)
+        if sizes.max(initial=0) <= most_steps:
+            return self
+        starts = self.ends - sizes
+        places = [
+            np.linspace(start, start + size - 1, min(size, most_steps)).round().astype(np.int64)
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        ]
+        chosen = np.concatenate(places)
+        ends = np.cumsum([place.size for place in places])
+        return RankNormal(ends, self.values[chosen], self.scores[chosen])
 
     def applied(self, rows: Matrix) -> Matrix:
         """Return rows with every value replaced by its score.
@@ -126,12 +173,30 @@ class RankNormal:
         """
         if isinstance(rows, csr_array):
             columns = csc_array(rows, dtype=np.float64, copy=True)
-            for column, ladder in enumerate(self.ladders):
-                part = slice(columns.indptr[column], columns.indptr[column + 1])
-                zero = ladder.at(np.zeros(1))
-                columns.data[part] = ladder.at(columns.data[part]) - zero
+            every_column = np.arange(columns.shape[1])
+            zeros = self._at(every_column, np.zeros(every_column.size))
+            column_of = np.repeat(every_column, np.diff(columns.indptr))
+            columns.data = self._at(column_of, columns.data) - zeros[column_of]
             return csr_array(columns).astype(rows.dtype)
         scores = np.empty(rows.shape)
-        for column, ladder in enumerate(self.ladders):
+        for column, end in enumerate(self.ends.tolist()):
+            part = slice(int(self.ends[column - 1]) if column else 0, end)
+            ladder = Ladder(self.values[part], self.scores[part])
             scores[:, column] = ladder.at(rows[:, column].astype(np.float64))
         return scores.astype(rows.dtype)
+
+    def _at(self, column_of: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return the scores of numbers from several columns, all columns in one sort."""
+        sizes = np.diff(self.ends, prepend=0)
+        starts = self.ends - sizes
+        n_steps = self.values.size
+        every_number = np.concatenate([self.values, numbers])
+        every_column = np.concatenate([np.repeat(np.arange(sizes.size), sizes), column_of])
+        is_asked = np.arange(every_number.size) >= n_steps
+        # A number comes before the step that it is equal to, so it finds itself on that step.
+        order = np.lexsort((~is_asked, every_number, every_column))
+        places = np.empty(every_number.size, np.int64)
+        places[order] = np.cumsum(~is_asked[order])
+        above = np.clip(places[n_steps:], starts[column_of], self.ends[column_of] - 1)
+        below = np.maximum(above - 1, starts[column_of])
+        return _between(self.values, self.scores, below, above, numbers)

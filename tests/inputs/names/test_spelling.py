@@ -68,8 +68,8 @@ def test_hashes_are_those_of_the_ngrams_of_each_word(names):
     assert len(set(gram_of.values())) == len(gram_of)
 
 
-def test_conjugate_gradients_reach_the_closed_form(monkeypatch):
-    monkeypatch.setattr(spelling_model, "N_STEPS", 80)
+def test_sweeps_over_n_grams_reach_the_closed_form(monkeypatch):
+    monkeypatch.setattr(spelling_model, "N_SWEEPS", 80)
     small = vocabulary(60)
     model = fit_spelling(small.words, small.vectors)
     rows = np.zeros((60, len(model.keys)))
@@ -82,6 +82,14 @@ def test_conjugate_gradients_reach_the_closed_form(monkeypatch):
     gram = rows.T @ rows + spelling_model.RIDGE * np.eye(rows.shape[1])
     expected = rows @ np.linalg.solve(gram, rows.T @ targets) * model.scale + model.mean
     np.testing.assert_allclose(model.predict(small.words)[0], expected, atol=5e-3)
+
+
+def test_names_that_repeat_an_n_gram_do_not_make_the_sweeps_diverge(monkeypatch):
+    monkeypatch.setattr(spelling_model, "N_SWEEPS", 40)
+    words = [letter * length for letter in "abc" for length in range(20, 40)]
+    vectors = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    predicted = fit_spelling(words, vectors).predict(words)[0]
+    assert np.abs(predicted).max() < np.abs(vectors).max()
 
 
 def test_spelling_tells_vectors_of_words_it_has_not_seen(base):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, random_array
 from scipy.stats import norm
 
 from vecfill import InputError
@@ -12,7 +13,7 @@ from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
 from vecfill.trust.choose import trials
-from vecfill.trust.choose.candidates import raced, second_round
+from vecfill.trust.choose.candidates import first_round, kernel_ridges, raced, second_round
 from vecfill.trust.choose.choice import Choice, FewerDims, choose, permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
@@ -182,6 +183,28 @@ def test_a_kind_that_is_clearly_beaten_is_not_tuned_further(monkeypatch):
     assert told[-1][0] == told[-1][1]
 
 
+@pytest.mark.parametrize(("bend", "needs_none"), [(0.0, True), (2.0, False)])
+def test_no_graph_is_needed_where_neighbors_add_nothing_to_the_trend(bend, needs_none):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, size=(600, 2))
+    embedding = rows @ rng.normal(size=(2, 12)) + 0.5 * rng.normal(size=(600, 12))
+    embedding += bend * np.sin(6 * rows) @ rng.normal(size=(2, 12))
+    space, is_known = Space(rows), rng.random(600) < 0.8
+    folds = list(hidden_folds(is_known, n_folds=5, seed=0))
+    race = trials.Trials(space, embedding, is_known, folds, "balanced")
+    race.run(first_round(space, ["as_given"]), lambda: None)
+    assert race.needs_no_graph() == needs_none
+
+
+def test_without_need_of_a_graph_none_is_tuned(monkeypatch):
+    monkeypatch.setattr(trials.Trials, "is_beaten", lambda *_: False)
+    domain, embedding, is_known = made()
+    for needs_none, degrees in ((True, {8}), (False, {8, 20})):
+        monkeypatch.setattr(trials.Trials, "needs_no_graph", lambda _, value=needs_none: value)
+        tried = choose(Space(domain), embedding, is_known).tried
+        assert {mix.min_degree for mix in tried if isinstance(mix, LatentSemantic)} == degrees
+
+
 def test_too_few_known_rows_are_refused_with_the_way_out():
     domain, embedding, _ = made()
     is_known = np.arange(150) < 9
@@ -341,3 +364,12 @@ def test_the_goal_decides_the_race_as_well(monkeypatch):
     domain, embedding, is_known = made(60)
     choose(Space(domain), embedding, is_known, goal="rank")
     assert goals == ["rank"]
+
+
+def test_the_race_does_not_fill_sparse_rows():
+    rows = csr_array(random_array((60, 500), density=0.02, rng=np.random.default_rng(0)))
+    raced_preparations = {entrant.preparation for entrant in kernel_ridges(Space(rows))}
+    assert "unit_rows_without_first_component" not in raced_preparations
+    assert "rank_normal" in raced_preparations
+    filled = {entrant.preparation for entrant in kernel_ridges(Space(rows.toarray()))}
+    assert filled - raced_preparations == {"unit_rows_without_first_component"}

@@ -2,8 +2,8 @@
 
 A word is the bag of its character n-grams, and ridge regression gives each n-gram a vector: the
 vector of a word is the sum of those of its n-grams, divided by the root of their number. The system
-has a row for each of some 300,000 n-grams, so it is solved by conjugate gradients, which
-only need products with the sparse matrix of n-grams.
+has a row for each of some 300,000 n-grams, so it is solved by sweeps over them (Gauss-Seidel), the
+frequent ones first: each n-gram takes what its words still miss.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csc_matrix, csr_matrix
 
 from vecfill.errors import InputError, VecfillError
 from vecfill.inputs.names.ngrams import columns_of, ngrams_of
@@ -32,8 +33,11 @@ FEWEST_TIMES = 3
 """An n-gram of fewer words teaches little about others."""
 
 RIDGE = 1.0
-N_STEPS = 12
-"""Steps of conjugate gradients. On GloVe, more change the score in the third digit."""
+
+# From decision 43: centred cosine of hidden words .3364, .3437, .3459, .3469, .3474 after one to
+# five sweeps over GloVe, and .3469 after the twelve steps of conjugate gradients used before.
+N_SWEEPS = 4
+"""Times that the vector of every n-gram is brought up to date."""
 
 _BLOCK = 64
 """Dimensions solved together. They do not depend on each other, so blocks can run in threads
@@ -100,79 +104,58 @@ def fit_spelling(words: Sequence[str], vectors: np.ndarray) -> SpellingModel:
     scale = float(vectors.std(dtype=np.float64)) or 1.0
     blocks = [slice(first, first + _BLOCK) for first in range(0, vectors.shape[1], _BLOCK)]
     targets = [np.ascontiguousarray((vectors[:, b] - mean[b]) / np.float32(scale)) for b in blocks]
-    solve = partial(_solved, columns, starts, len(keys))
+    shares = np.repeat(1.0 / np.sqrt(np.maximum(np.diff(starts), 1)), np.diff(starts))
+    by_word = csr_matrix((shares.astype(np.float32), columns, starts), (len(words), len(keys)))
+    words_of = by_word.tocsc()
+    # An n-gram that a word has twice counts twice in one entry.
+    words_of.sum_duplicates()
+    del grams, shares, by_word, columns
+    solve = partial(_solved, words_of)
     with one_blas_thread(), ThreadPoolExecutor(_N_THREADS) as pool:
         coefficients = np.hstack([part.astype(np.float16) for part in pool.map(solve, targets)])
     return SpellingModel(keys, rows, coefficients, mean, scale)
 
 
-def _solved(
-    columns: np.ndarray, starts: np.ndarray, n_grams: int, targets: np.ndarray
-) -> np.ndarray:
-    """Solve (A'A + ridge) x = A'targets; row `i` of A has 1 / sqrt(n) at the n-grams of word i."""
-    n_of_word = np.maximum(np.diff(starts), 1)
-    shares = (1.0 / n_of_word).astype(np.float32)
-    right = np.zeros((n_grams, targets.shape[1]), np.float32)
-    _spread(columns, starts, targets * np.sqrt(shares)[:, None], right)
-    diagonal = np.bincount(columns, np.repeat(shares, np.diff(starts)), n_grams) + RIDGE
-    inverse = (1.0 / diagonal).astype(np.float32)[:, None]
-    solution, residual = np.zeros_like(right), right
-    direction, product = np.zeros_like(right), np.zeros_like(right)
-    length = _dots(residual, residual * inverse)
-    ratio = np.zeros_like(length)
-    for _ in range(N_STEPS):
-        _turn(direction, product, residual, inverse, ratio.astype(np.float32))
-        _add_normal_product(columns, starts, shares, direction, product)
-        step = length / np.maximum(_dots(direction, product), 1e-30)
-        new = _advance(solution, residual, direction, product, inverse, step.astype(np.float32))
-        ratio, length = new / np.maximum(length, 1e-30), new
-    return solution
+def _solved(words_of: csc_matrix, targets: np.ndarray) -> np.ndarray:
+    """Solve (A'A + ridge) x = A'targets; `words_of` is A, and its columns come by frequency.
+
+    The targets are used up: what is left in them is what the n-grams do not explain.
+    """
+    vectors = np.zeros((words_of.shape[1], targets.shape[1]), np.float32)
+    # The first n-grams are in thousands of words each, and steps that take all at once overshoot
+    # there. One after the other, each sees what those before it have explained.
+    for _ in range(N_SWEEPS):
+        _sweep(words_of.indptr, words_of.indices, words_of.data, targets, vectors)
+    return vectors
 
 
 @compiled
-def _dots(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the product of each column with its counterpart, in double precision."""
-    products = np.zeros(first.shape[1])
-    for row in range(first.shape[0]):
-        for dim in range(first.shape[1]):
-            products[dim] += np.float64(first[row, dim] * second[row, dim])
-    return products
-
-
-@compiled
-def _turn(
-    direction: np.ndarray,
-    product: np.ndarray,
-    residual: np.ndarray,
-    inverse: np.ndarray,
-    ratio: np.ndarray,
+def _sweep(
+    starts: np.ndarray,
+    words: np.ndarray,
+    shares: np.ndarray,
+    residuals: np.ndarray,
+    vectors: np.ndarray,
 ) -> None:
-    """Set the next direction, and the part of its product that the ridge makes."""
-    for row in range(direction.shape[0]):
-        for dim in range(direction.shape[1]):
-            value = residual[row, dim] * inverse[row, 0] + ratio[dim] * direction[row, dim]
-            direction[row, dim] = value
-            product[row, dim] = np.float32(RIDGE) * value
-
-
-@compiled
-def _advance(
-    solution: np.ndarray,
-    residual: np.ndarray,
-    direction: np.ndarray,
-    product: np.ndarray,
-    inverse: np.ndarray,
-    step: np.ndarray,
-) -> np.ndarray:
-    """Go one step; return the preconditioned length of the new residual, by dimension."""
-    lengths = np.zeros(direction.shape[1])
-    for row in range(direction.shape[0]):
-        for dim in range(direction.shape[1]):
-            solution[row, dim] += step[dim] * direction[row, dim]
-            value = residual[row, dim] - step[dim] * product[row, dim]
-            residual[row, dim] = value
-            lengths[dim] += np.float64(value * value * inverse[row, 0])
-    return lengths
+    """Set the vector of each n-gram to the best one beside those of all others."""
+    n_dims = vectors.shape[1]
+    step = np.zeros(n_dims, np.float32)
+    for gram in range(len(vectors)):
+        square = np.float32(RIDGE)
+        for dim in range(n_dims):
+            step[dim] = np.float32(0.0)
+        for place in range(starts[gram], starts[gram + 1]):
+            word, share = words[place], shares[place]
+            square += share * share
+            for dim in range(n_dims):
+                step[dim] += share * residuals[word, dim]
+        for dim in range(n_dims):
+            step[dim] = (step[dim] - np.float32(RIDGE) * vectors[gram, dim]) / square
+            vectors[gram, dim] += step[dim]
+        for place in range(starts[gram], starts[gram + 1]):
+            word, share = words[place], shares[place]
+            for dim in range(n_dims):
+                residuals[word, dim] -= share * step[dim]
 
 
 @compiled
@@ -182,43 +165,6 @@ def _add_up(columns: np.ndarray, starts: np.ndarray, vectors: np.ndarray, sums: 
             row = columns[place]
             for dim in range(sums.shape[1]):
                 sums[name, dim] += vectors[row, dim]
-
-
-@compiled
-def _spread(
-    columns: np.ndarray, starts: np.ndarray, targets: np.ndarray, right: np.ndarray
-) -> None:
-    for word in range(len(starts) - 1):
-        for place in range(starts[word], starts[word + 1]):
-            row = columns[place]
-            for dim in range(right.shape[1]):
-                right[row, dim] += targets[word, dim]
-
-
-@compiled
-def _add_normal_product(
-    columns: np.ndarray,
-    starts: np.ndarray,
-    shares: np.ndarray,
-    direction: np.ndarray,
-    product: np.ndarray,
-) -> None:
-    """Add A'A direction to the product, word by word, so that no transpose is needed."""
-    n_dims = direction.shape[1]
-    total = np.zeros(n_dims, np.float32)
-    for word in range(len(starts) - 1):
-        for dim in range(n_dims):
-            total[dim] = np.float32(0.0)
-        for place in range(starts[word], starts[word + 1]):
-            row = columns[place]
-            for dim in range(n_dims):
-                total[dim] += direction[row, dim]
-        for dim in range(n_dims):
-            total[dim] *= shares[word]
-        for place in range(starts[word], starts[word + 1]):
-            row = columns[place]
-            for dim in range(n_dims):
-                product[row, dim] += total[dim]
 
 
 def names_cache_of(embedding: Path, *, is_asked: bool) -> Path:
@@ -260,7 +206,7 @@ def cached_model(
 
 
 def _identity(words: Sequence[str], vectors: np.ndarray) -> str:
-    setting = f"1 {RIDGE} {N_STEPS} {FEWEST_TIMES} {vectors.dtype} {vectors.shape}\n"
+    setting = f"2 {RIDGE} {N_SWEEPS} {FEWEST_TIMES} {vectors.dtype} {vectors.shape}\n"
     digest = hashlib.sha256(setting.encode())
     digest.update("\n".join(words).encode("utf-8", "surrogateescape"))
     digest.update(np.ascontiguousarray(vectors).data)

@@ -334,7 +334,7 @@ def _rounds(
     if is_full:
         yield second_round(space, trials.best(LatentSemantic))
         return
-    if trials.is_beaten(LatentSemantic):
+    if trials.is_beaten(LatentSemantic) or trials.needs_no_graph():
         return
     ways = [other_degrees, other_ridges]
     if space.n_rows > MOST_QUICK and trials.are_shared([trials.best(LatentSemantic)]):

@@ -33,6 +33,7 @@ from vecfill.trust.choose.scores import (
     RowScores,
     has_collapsed,
     joined,
+    total_rows,
     total_score,
 )
 
@@ -49,6 +50,10 @@ FEWEST_RACED = 100
 
 CLEAR_LOSS = 3.0
 """Standard errors by which a kind of predictor that is not tuned further lies behind."""
+
+# From decision 43: with it the same predictors were chosen on the sets named there.
+CLEAR_LEAD = 2.0
+"""Standard errors by which the trend alone leads every mixture, for no graph to be tuned."""
 
 # A guess: in a larger pool all ranks are worse, and their order is the same.
 POOL = 5000
@@ -167,6 +172,21 @@ class Trials:
         if self.scores[self.best()].cosine.size < FEWEST_RACED:
             return False
         return clearly_loses(self.scores[self.best(kind)], self.scores[self.best()], self.goal)
+
+    def needs_no_graph(self) -> bool:
+        """Tell whether the trend alone is clearly ahead of it with any share of the residuals.
+
+        Then residuals of neighbors have nothing in common, in whatever graph they are neighbors.
+        """
+        leader = self.best()
+        is_trend = isinstance(leader, LatentSemantic) and leader.residual_share == 0.0
+        if not is_trend or self.scores[leader].cosine.size < FEWEST_RACED:
+            return False
+        mixtures = [mix for mix in self.of_kind(LatentSemantic) if mix.residual_share != 0.0]
+        rows = total_rows([self.scores[mix] for mix in (leader, *mixtures)], self.goal)
+        ahead = rows[0] - rows[1:]
+        errors = ahead.std(axis=1) / np.sqrt(rows.shape[1])
+        return bool((ahead.mean(axis=1) > CLEAR_LEAD * errors).all())
 
     def add(self, predictor: Predictor, vectors: list[np.ndarray]) -> None:
         """Score predictions of the hidden rows of each fold."""
