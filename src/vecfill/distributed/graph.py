@@ -34,8 +34,8 @@ from vecfill.method.search.cell_search import (
     share_of_pairs,
 )
 from vecfill.method.search.cells import Cells, evenly_spaced
-from vecfill.method.search.distances import Lifted
-from vecfill.method.search.neighbors import RECALL_SAMPLE, certified_reach
+from vecfill.method.search.distances import Lifted, certified_reach
+from vecfill.method.search.neighbors import RECALL_SAMPLE
 from vecfill.method.search.scans import rank_exactly
 from vecfill.method.search.tree import edges_of_lists, spanning_forest, tree_of_forest
 from vecfill.method.search.tree_search import CellSearch, Found

@@ -20,7 +20,6 @@ from vecfill.io.arrays import Tensor
 from vecfill.io.atomic import atomic_output
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
-from vecfill.io.targets import file_name
 
 BLOCK = 1 << 22
 """Bytes that are looked at together."""
@@ -98,8 +97,8 @@ class MappedArrays:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, kind: str, versions: Sequence[int]) -> None:
-        self.path = Path(file_name(path))
         with Source(path) as source:
+            self.path = source.path
             is_plain = source.container == "plain"
             if not is_plain or source.head[8:9] != b"{":
                 raise FormatError(

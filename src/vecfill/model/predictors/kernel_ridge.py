@@ -19,9 +19,9 @@ import numpy as np
 from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import unit
 from vecfill.method.engine import fill, row_blocks
 from vecfill.method.scaling import in_range_of
-from vecfill.model.directions import unit
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction

@@ -16,7 +16,7 @@ import numpy as np
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import printable
 from vecfill.errors import InputError
-from vecfill.model.directions import unit
+from vecfill.machine.lengths import unit
 from vecfill.model.predictors import Guessed, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import Member, SourcesSpace

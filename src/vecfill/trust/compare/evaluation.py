@@ -17,7 +17,7 @@ import numpy as np
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
 from vecfill.inputs.rarity import Rarity
-from vecfill.model.directions import unit
+from vecfill.machine.lengths import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
