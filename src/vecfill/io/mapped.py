@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import FormatError
-from vecfill.io.arrays import Tensor
+from vecfill.io.arrays import as_tensor
 from vecfill.io.atomic import atomic_output
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
@@ -70,17 +70,9 @@ def write_mapped(
         "about": text,
         "about_sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
-    tensors = {name: _tensor(array) for name, array in arrays.items()}
+    tensors = {name: as_tensor(array) for name, array in arrays.items()}
     with atomic_output(path, overwrite=overwrite) as file:
         write_tensors(file, tensors, metadata)
-
-
-def _tensor(array: np.ndarray) -> Tensor:
-    """Return an array as one that is written from where it is, without a copy."""
-    little = array.dtype.newbyteorder("<")
-    array = np.ascontiguousarray(array, little)
-    raw: Any = array.reshape(-1).view(np.uint8).data if array.size else b""
-    return Tensor(little, array.shape, [raw])
 
 
 class MappedArrays:

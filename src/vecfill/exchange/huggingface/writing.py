@@ -9,14 +9,14 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from vecfill.errors import FormatError, InputError, MissingExtraError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
 from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
 from vecfill.exchange.huggingface.tokenizer import TokenizerFile, load_tokenizer
 from vecfill.io.atomic import atomic_folder
-from vecfill.io.safetensors import TensorFile
+from vecfill.io.safetensors import TensorFile, write_header
 from vecfill.io.sources import Source
 from vecfill.io.targets import naming
 
@@ -42,6 +42,16 @@ class GrownTensor:
     """The row of the first new token."""
     content: bytes
     """The new rows."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.tensor.name
+
+    @property
+    def dtype(self) -> str:
+        """The type of its numbers."""
+        return self.tensor.dtype
 
     @property
     def n_rows(self) -> int:
@@ -229,25 +239,7 @@ def _copy_tensors(model: ModelFolder, file: Path, target: Path, grown: Grown) ->
         for tensor in sorted(tensors, key=lambda tensor: tensor.first)
     ]
     with target.open("wb") as out:
-        _write_header(out, order, model.weights.metadata[file.name])
+        header = [(tensor.name, tensor.dtype, tensor.shape, tensor.n_bytes) for tensor in order]
+        write_header(out, header, model.weights.metadata[file.name])
         for tensor in order:
             out.writelines(tensor.blocks())
-
-
-def _write_header(
-    out: BinaryIO, order: list[StoredTensor | GrownTensor], metadata: Mapping[str, str]
-) -> None:
-    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
-    place = 0
-    for tensor in order:
-        stored = tensor.tensor if isinstance(tensor, GrownTensor) else tensor
-        offsets = [place, place + tensor.n_bytes]
-        header[stored.name] = {
-            "dtype": stored.dtype,
-            "shape": list(tensor.shape),
-            "data_offsets": offsets,
-        }
-        place += tensor.n_bytes
-    text = json.dumps(header, separators=(",", ":")).encode("utf-8")
-    text += b" " * (-len(text) % 8)
-    out.write(len(text).to_bytes(8, "little") + text)
