@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vecfill.exchange.extras import library
+from vecfill.errors import library
 from vecfill.exchange.stores import (
     Columns,
     Filled,

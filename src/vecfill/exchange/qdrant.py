@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
+from vecfill.errors import InputError, library
 from vecfill.exchange.stores import (
     Columns,
     Filled,
