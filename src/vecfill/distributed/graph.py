@@ -63,9 +63,6 @@ QUERIES = 16384
 """Rows that search in one task; so few the driver searches for itself. A guess: below it, sending
 tasks costs more than the search."""
 
-ASKED = ("queries", "bounds", "components")
-FOUND = ("index", "squared", "sure_to")
-
 
 @dataclass(frozen=True)
 class Search:
@@ -230,6 +227,11 @@ def searched(runner: Runner, partition: Partition, search: Search) -> None:
         partition=partition,
         search=search,
     )
+
+
+ASKED = ("queries", "bounds", "components")
+FOUND = ("index", "squared", "sure_to")
+"""What a search out of components reads, and what it writes."""
 
 
 def search_outside(
