@@ -10,7 +10,7 @@ import pytest
 
 import vecfill
 from vecfill.cli.commands import command
-from vecfill.cli.wording import flags_of, in_shell_words
+from vecfill.cli.console import flags_of, in_shell_words
 from vecfill.trust.prove.strata import Stratum
 
 SOURCES = sorted(Path(vecfill.__file__).parent.rglob("*.py"))

@@ -48,7 +48,7 @@ from comparing import (
 from datasets import GLOVE, SETS, Set
 
 import vecfill as vf
-from vecfill.inputs.describing import described
+from vecfill.inputs.alignment import described
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.names.folding import folded
 from vecfill.inputs.names.siblings import inflected_siblings

@@ -9,8 +9,8 @@ import pytest
 
 import vecfill as vf
 from vecfill.distributed import dask
+from vecfill.errors import library
 from vecfill.exchange.duckdb import fill_duckdb
-from vecfill.exchange.extras import library
 from vecfill.exchange.huggingface.example import write_small_model
 from vecfill.exchange.lancedb import fill_lancedb
 from vecfill.exchange.postgres import fill_postgres

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from vecfill.cli import console, options
-from vecfill.cli.wording import flag_of
+from vecfill.cli.console import flag_of
 from vecfill.requests import Ask, Method, Output, Reading, Replacement, Scale, Trust
 from vecfill.wording import count, percent
 

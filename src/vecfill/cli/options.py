@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from vecfill.cli.wording import flag_of, in_shell_words
+from vecfill.cli.console import flag_of, in_shell_words
 from vecfill.io.codecs import FORMAT_NAMES
 from vecfill.requests import Ask, Described, Method, Output, Request, described
 

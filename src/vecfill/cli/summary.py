@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vecfill.cli import console
-from vecfill.cli.wording import flag_of
+from vecfill.cli.console import flag_of
 from vecfill.wording import count, percent, wrapped
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vecfill.errors import FormatError, InputError, MissingExtraError
+from vecfill.io.columnar import is_list_of_floats
 
 _BATCH_BYTES = 1 << 24
 _NAMES = ("entity", "word", "name", "id")
@@ -262,7 +263,7 @@ def _numbers_of(
     path: str, schema: pa.Schema, key: str, ignore: Collection[str], vector: str | None
 ) -> tuple[tuple[str, ...], bool]:
     fields = [field for field in schema if field.name != key and field.name not in ignore]
-    lists = [field.name for field in fields if _is_list(field.type)]
+    lists = [field.name for field in fields if is_list_of_floats(field.type)]
     if vector is not None and vector not in lists:
         raise InputError(f"{path}: {vector!r} is not a column of lists of numbers.")
     if vector is not None or (len(lists) == 1 and len(fields) == 1):
@@ -275,12 +276,6 @@ def _numbers_of(
             "ignore=."
         )
     return tuple(field.name for field in fields), False
-
-
-def _is_list(kind: Any) -> bool:
-    types = pa.types
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return is_list and types.is_floating(kind.value_type)
 
 
 def _is_number(kind: Any) -> bool:
@@ -306,5 +301,5 @@ def _dtype(schema: pa.Schema, numbers: tuple[str, ...]) -> str:
     """Return float32 if that holds every number exactly, else float64."""
     exact = (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.bool_())
     kinds: list[Any] = [schema.field(name).type for name in numbers]
-    kinds = [kind.value_type if _is_list(kind) else kind for kind in kinds]
+    kinds = [kind.value_type if is_list_of_floats(kind) else kind for kind in kinds]
     return "float32" if all(kind in exact for kind in kinds) else "float64"

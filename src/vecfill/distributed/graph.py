@@ -34,8 +34,8 @@ from vecfill.method.search.cell_search import (
     share_of_pairs,
 )
 from vecfill.method.search.cells import Cells, evenly_spaced
-from vecfill.method.search.distances import Lifted
-from vecfill.method.search.neighbors import RECALL_SAMPLE, certified_reach
+from vecfill.method.search.distances import Lifted, certified_reach
+from vecfill.method.search.neighbors import RECALL_SAMPLE
 from vecfill.method.search.scans import rank_exactly
 from vecfill.method.search.tree import edges_of_lists, spanning_forest, tree_of_forest
 from vecfill.method.search.tree_search import CellSearch, Found
@@ -62,9 +62,6 @@ LISTS = ("nearest", "reach", "forest")
 QUERIES = 16384
 """Rows that search in one task; so few the driver searches for itself. A guess: below it, sending
 tasks costs more than the search."""
-
-ASKED = ("queries", "bounds", "components")
-FOUND = ("index", "squared", "sure_to")
 
 
 @dataclass(frozen=True)
@@ -230,6 +227,11 @@ def searched(runner: Runner, partition: Partition, search: Search) -> None:
         partition=partition,
         search=search,
     )
+
+
+ASKED = ("queries", "bounds", "components")
+FOUND = ("index", "squared", "sure_to")
+"""What a search out of components reads, and what it writes."""
 
 
 def search_outside(

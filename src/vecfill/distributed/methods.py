@@ -25,10 +25,9 @@ from vecfill.distributed.tasks import Runner
 from vecfill.distributed.trend import Trend, fitted_trend
 from vecfill.distributed.weighing import weighed
 from vecfill.errors import InputError
-from vecfill.machine.lengths import row_lengths
+from vecfill.machine.lengths import row_lengths, unit
 from vecfill.method.scaling import in_range_of
 from vecfill.method.trend import MAX_RANK
-from vecfill.model.directions import unit
 from vecfill.model.predictors import PAPER, LatentSemantic
 from vecfill.model.predictors.base import TOL
 from vecfill.model.stretch import stretch_of

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from vecfill.errors import FormatError
 from vecfill.io.atomic import atomic_output
+from vecfill.io.streams import sha256_of
 
-_BLOCK = 1 << 22
 _checked: dict[str, tuple[int, int]] = {}
 """Pieces that this process has found whole: their time and size."""
 
@@ -163,15 +163,6 @@ def discard(path: Path) -> None:
     hash_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
     _checked.pop(str(path), None)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def check(path: Path) -> None:

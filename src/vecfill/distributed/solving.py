@@ -42,7 +42,10 @@ N_PROBE_SLABS = N_PROBES // WIDTH
 
 
 MATRICES = ("on_known", "on_unknown")
+"""The weights of a system: on known rows and on unknown ones."""
+
 PARTS = ("data", "indices", "indptr")
+"""The arrays of a sparse matrix, each a piece."""
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vecfill import checks
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
+from vecfill.estimators.latent_semantic import EmbeddingImputer
 from vecfill.inputs.alignment import aligned
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.matrices import features_of_array
@@ -25,7 +25,7 @@ from vecfill.requests import Ask, Method, Trust
 from vecfill.run import impute_aligned, refuse_without_signal
 
 
-class AutoImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AutoImputer(EmbeddingImputer):
     """Impute the unknown rows of an embedding by the method that imputes hidden known rows best.
 
     What `vecfill.impute` does, as a scikit-learn estimator. `LatentSemanticImputer` is the paper's
@@ -188,11 +188,6 @@ class AutoImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.two_d_labels = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 

@@ -21,7 +21,20 @@ from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import METRICS, Space
 
 
-class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EmbeddingImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What imputers of embeddings are to scikit-learn: they need a `Y` of several columns."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class LatentSemanticImputer(EmbeddingImputer):
     """Impute the unknown rows of an embedding from a domain matrix that describes all rows.
 
     The method is latent semantic imputation (Yao, Yu and Xiao, KDD 2019). Rows of `Y` that are
@@ -257,9 +270,4 @@ class LatentSemanticImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         tags.input_tags.sparse = not is_precomputed
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.positive_only = is_precomputed
-        tags.target_tags.required = True
-        tags.target_tags.two_d_labels = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.transformer_tags.preserves_dtype = []
         return tags

@@ -1,12 +1,12 @@
 """Where vectors live besides files: objects of other libraries, tables and databases.
 
 Each module serves one library, which is an extra of its name (``pip install 'vecfill[gensim]'``).
-The library is imported when a function needs it. `vecfill.inputs.embeddings` reads what these
-modules write, so that such objects are accepted wherever an `Embedding` is.
+The library is imported when a function needs it (`vecfill.errors.library`).
+`vecfill.inputs.embeddings` reads what these modules write, so that such objects are accepted
+wherever an `Embedding` is.
 
 What all of them share:
 
-- `extras`: Libraries that need not be installed, imported when they are used.
 - `rows`: Which rows of a result another library gets, and all of them as a pandas table.
 - `stores`: What all databases share: read a table, impute, write back only what was missing.
 

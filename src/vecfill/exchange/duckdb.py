@@ -12,26 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
-from vecfill.exchange.stores import (
-    Columns,
-    Filled,
-    NewCells,
-    SqlTable,
-    Store,
-    fill,
-    first_line,
-    quoted,
-    quoted_table,
-    refuse_changed,
-    refuse_object,
-    refuse_transaction,
-)
+from vecfill.errors import InputError, library
+from vecfill.exchange import stores
 from vecfill.inputs.table.filling import vector_cells
 
 
-def fill_duckdb(connection: Any, table: str, **options: Any) -> Filled:
+def fill_duckdb(connection: Any, table: str, **options: Any) -> stores.Filled:
     """Fill the null vectors of a DuckDB table, in one transaction: `fill` of a `DuckDBTable`.
 
     Parameters
@@ -53,11 +39,11 @@ def fill_duckdb(connection: Any, table: str, **options: Any) -> Filled:
     >>> connection.sql("SELECT count(*) FROM items WHERE hue IS NULL").fetchall()
     [(0,)]
     """
-    return fill(DuckDBTable(connection, table), **options)
+    return stores.fill(DuckDBTable(connection, table), **options)
 
 
 @dataclass(frozen=True)
-class DuckDBTable(SqlTable):
+class DuckDBTable(stores.SqlTable):
     """A table of DuckDB; its vectors are lists or arrays of ``FLOAT`` or ``DOUBLE``.
 
     The connection is from `duckdb.connect`, or it is the path of a database file.
@@ -68,11 +54,13 @@ class DuckDBTable(SqlTable):
         return (library("duckdb", extra="duckdb").Error,)
 
     @contextmanager
-    def opened(self) -> Iterator[Store]:
+    def opened(self) -> Iterator[stores.Store]:
         """Open the file, if it is one; `duckdb.connect` would make one that does not exist."""
         duckdb = library("duckdb", extra="duckdb")
         if not isinstance(self.connection, str | os.PathLike):
-            refuse_object(self.connection, ["register"], "a DuckDB connection or a path. Pass one")
+            stores.refuse_object(
+                self.connection, ["register"], "a DuckDB connection or a path. Pass one"
+            )
             yield self
             return
         path = os.fspath(self.connection)
@@ -81,16 +69,16 @@ class DuckDBTable(SqlTable):
         with duckdb.connect(path) as connection:
             yield replace(self, connection=connection)
 
-    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+    def read(self, columns: stores.Columns) -> pa.Table:  # noqa: ARG002 - all of them
         """Return all rows."""
         table = self._quoted()
         with self._transaction():
             return self.connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 
-    def write(self, cells: NewCells, columns: Columns) -> None:
+    def write(self, cells: stores.NewCells, columns: stores.Columns) -> None:
         """Write all cells in one transaction."""
         connection = self.connection
-        key, vector = quoted(columns.key), quoted(columns.vector)
+        key, vector = stores.quoted(columns.key), stores.quoted(columns.vector)
         lists = vector_cells(cells.vectors, pa.list_(pa.from_numpy_dtype(cells.vectors.dtype)))
         new: dict[str, Any] = {"key": cells.keys, "vector": lists}
         changes = f"{vector} = new.vector"
@@ -99,25 +87,25 @@ class DuckDBTable(SqlTable):
         table, confidence = self._quoted(), columns.confidence
         if confidence is not None:
             new["sure"] = cells.confidence_cells()
-            changes += f", {quoted(confidence)} = new.sure"
+            changes += f", {stores.quoted(confidence)} = new.sure"
         connection.register(view, pa.table(new))
         try:
             with self._transaction():
                 if confidence is not None:
-                    column = f"{quoted(confidence)} DOUBLE"
+                    column = f"{stores.quoted(confidence)} DOUBLE"
                     connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column}")
                 updated = connection.execute(
                     f"UPDATE {table} AS old SET {changes} FROM {view} AS new "
                     f"WHERE old.{key} = new.key AND old.{vector} IS NULL"
                 )
-                refuse_changed(updated.fetchone()[0], len(cells), self.name)
+                stores.refuse_changed(updated.fetchone()[0], len(cells), self.name)
         finally:
             connection.unregister(view)
 
     def _quoted(self) -> str:
         with self._transaction():
             pass  # a name that does not exist would abort a transaction of the user's
-        return quoted_table(self.table, self._exists)
+        return stores.quoted_table(self.table, self._exists)
 
     def _exists(self, table: str) -> bool:
         duckdb = library("duckdb", extra="duckdb")
@@ -133,9 +121,9 @@ class DuckDBTable(SqlTable):
         try:
             self.connection.execute("BEGIN TRANSACTION")
         except duckdb.TransactionException:
-            refuse_transaction(is_closed=False)
+            stores.refuse_transaction(is_closed=False)
         except duckdb.ConnectionException:
-            refuse_transaction(is_closed=True)
+            stores.refuse_transaction(is_closed=True)
         try:
             yield
             self.connection.execute("COMMIT")
@@ -144,7 +132,7 @@ class DuckDBTable(SqlTable):
             self._roll_back()
             raise InputError(
                 f"{self.name} changed meanwhile. Nothing was written; run again. DuckDB says: "
-                f"{first_line(error)}"
+                f"{stores.first_line(error)}"
             ) from error
         except BaseException:
             self._roll_back()

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
+from vecfill.errors import InputError, library
 from vecfill.exchange.rows import Found, all_rows, new_rows
 
 

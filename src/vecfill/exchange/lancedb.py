@@ -8,22 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from vecfill.exchange.extras import library
-from vecfill.exchange.stores import (
-    Columns,
-    Filled,
-    NewCells,
-    Store,
-    fill,
-    refuse_changed,
-    refuse_object,
-)
+from vecfill.errors import library
+from vecfill.exchange import stores
 from vecfill.inputs.table.filling import vector_cells
 
 _N_TRIES = 10  # as often as LanceDB itself tries a merge
 
 
-def fill_lancedb(table: Any, **options: Any) -> Filled:
+def fill_lancedb(table: Any, **options: Any) -> stores.Filled:
     """Fill the null vectors of a LanceDB table: `fill` of a `LanceDBTable`.
 
     Parameters
@@ -45,11 +37,11 @@ def fill_lancedb(table: Any, **options: Any) -> Filled:
     0
     """
     library("lancedb", extra="lancedb")
-    return fill(LanceDBTable(table), **options)
+    return stores.fill(LanceDBTable(table), **options)
 
 
 @dataclass(frozen=True)
-class LanceDBTable(Store):
+class LanceDBTable(stores.Store):
     """A table of LanceDB. Its handle is moved to the newest version."""
 
     table: Any
@@ -57,7 +49,7 @@ class LanceDBTable(Store):
 
     def __post_init__(self) -> None:
         expected = "a LanceDB table. Pass lancedb.connect(...).open_table(...)"
-        refuse_object(self.table, ["merge_insert"], expected)
+        stores.refuse_object(self.table, ["merge_insert"], expected)
 
     @property
     def name(self) -> str:
@@ -68,12 +60,12 @@ class LanceDBTable(Store):
         """Return what LanceDB raises, which has no errors of its own."""
         return (ValueError, RuntimeError, OSError, KeyError, TypeError)
 
-    def read(self, columns: Columns) -> pa.Table:  # noqa: ARG002 - all of them
+    def read(self, columns: stores.Columns) -> pa.Table:  # noqa: ARG002 - all of them
         """Return all rows of the newest version."""
         self.table.checkout_latest()
         return self.table.to_arrow()
 
-    def write(self, cells: NewCells, columns: Columns) -> None:
+    def write(self, cells: stores.NewCells, columns: stores.Columns) -> None:
         """Write all cells as one new version; what other clients commit is never undone."""
         self._check_missing(cells, columns)
         confidence = columns.confidence
@@ -87,17 +79,17 @@ class LanceDBTable(Store):
                 self._drop_empty(str(confidence))
             raise
         # A version cannot be taken back without those that others made since.
-        refuse_changed(n_written, len(cells), self.name, n_written=n_written)
+        stores.refuse_changed(n_written, len(cells), self.name, n_written=n_written)
 
-    def _check_missing(self, cells: NewCells, columns: Columns) -> None:
+    def _check_missing(self, cells: stores.NewCells, columns: stores.Columns) -> None:
         self.table.checkout_latest()
         table = self.table.to_arrow()
         is_missing = table.column(columns.vector).is_null()
         missing = set(table.column(columns.key).filter(is_missing).to_pylist())
         n_missing = sum(key in missing for key in cells.keys.to_pylist())
-        refuse_changed(n_missing, len(cells), self.name)
+        stores.refuse_changed(n_missing, len(cells), self.name)
 
-    def _merge(self, cells: NewCells, columns: Columns) -> int:
+    def _merge(self, cells: stores.NewCells, columns: stores.Columns) -> int:
         """Write cells that are still null in one commit; return how many these were."""
         key, vector, confidence = columns.key, columns.vector, columns.confidence
         schema = self.table.schema

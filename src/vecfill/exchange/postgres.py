@@ -10,21 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
-from vecfill.exchange.stores import (
-    Columns,
-    Filled,
-    NewCells,
-    SqlTable,
-    Store,
-    fill,
-    quoted,
-    quoted_table,
-    refuse_changed,
-    refuse_object,
-    refuse_transaction,
-)
+from vecfill.errors import InputError, library
+from vecfill.exchange import stores
 
 _TYPES = {
     16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 25: pa.string(),
@@ -34,7 +21,7 @@ _TYPES = {
 """Arrow types by the number of PostgreSQL's; the last two are real[] and double precision[]."""
 
 
-def fill_postgres(connection: Any, table: str, **options: Any) -> Filled:
+def fill_postgres(connection: Any, table: str, **options: Any) -> stores.Filled:
     """Fill the null vectors of a PostgreSQL table, in one transaction: `fill` of a `PostgresTable`.
 
     Parameters
@@ -50,11 +37,11 @@ def fill_postgres(connection: Any, table: str, **options: Any) -> Filled:
     ...     fill_postgres(connection, "items", key="id", vector="embedding").keys
     (4, 8, 15)
     """
-    return fill(PostgresTable(connection, table), **options)
+    return stores.fill(PostgresTable(connection, table), **options)
 
 
 @dataclass(frozen=True)
-class PostgresTable(SqlTable):
+class PostgresTable(stores.SqlTable):
     """A table of PostgreSQL; its vectors are of type ``real[]`` or ``double precision[]``.
 
     The connection is from `psycopg.connect`, or it is a connection string.
@@ -65,7 +52,7 @@ class PostgresTable(SqlTable):
         return (library("psycopg", extra="postgres").Error,)
 
     @contextmanager
-    def opened(self) -> Iterator[Store]:
+    def opened(self) -> Iterator[stores.Store]:
         """Connect, if that is still to be done."""
         psycopg = library("psycopg", extra="postgres")
         if isinstance(self.connection, str):
@@ -73,12 +60,12 @@ class PostgresTable(SqlTable):
                 yield replace(self, connection=connection)
             return
         expected = "a psycopg connection or a connection string. Pass one"
-        refuse_object(self.connection, ["transaction", "info"], expected)
+        stores.refuse_object(self.connection, ["transaction", "info"], expected)
         if self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-            refuse_transaction(is_closed=self.connection.closed)
+            stores.refuse_transaction(is_closed=self.connection.closed)
         yield self
 
-    def read(self, columns: Columns) -> pa.Table:
+    def read(self, columns: stores.Columns) -> pa.Table:
         """Return all rows."""
         with self.connection.transaction(), self.connection.cursor() as cursor:
             # A statement that psycopg prepared fails once the table has another column.
@@ -100,14 +87,14 @@ class PostgresTable(SqlTable):
                 ) from error
         return pa.table(cells)
 
-    def write(self, cells: NewCells, columns: Columns) -> None:
+    def write(self, cells: stores.NewCells, columns: stores.Columns) -> None:
         """Write all cells in one transaction."""
         names = [columns.key, columns.vector]
         values: list[list[Any]] = [cells.keys.to_pylist(), cells.vectors.tolist()]
         if columns.confidence is not None:
             names.append(columns.confidence)
             values.append(cells.confidence_cells().to_pylist())
-        key, vector, *confidence = map(quoted, names)
+        key, vector, *confidence = map(stores.quoted, names)
         changes = ", ".join(f"{name} = new.{name}" for name in (vector, *confidence))
         # A name of its own: a temporary table of that name may exist.
         new = f"vecfill_{uuid.uuid4().hex}"
@@ -120,7 +107,7 @@ class PostgresTable(SqlTable):
             # A copy of the columns, so that keys and vectors have the types of the table itself.
             cursor.execute(
                 f"CREATE TEMPORARY TABLE {new} ON COMMIT DROP AS "
-                f"SELECT {', '.join(map(quoted, names))} FROM {table} WITH NO DATA"
+                f"SELECT {', '.join(map(stores.quoted, names))} FROM {table} WITH NO DATA"
             )
             with cursor.copy(f"COPY {new} FROM STDIN") as copy:
                 for row in zip(*values, strict=True):
@@ -129,14 +116,14 @@ class PostgresTable(SqlTable):
                 f"UPDATE {table} AS old SET {changes} FROM {new} AS new "
                 f"WHERE old.{key} = new.{key} AND old.{vector} IS NULL"
             )
-            refuse_changed(cursor.rowcount, len(cells), self.name)
+            stores.refuse_changed(cursor.rowcount, len(cells), self.name)
 
     def _quoted(self, cursor: Any) -> str:
         def exists(name: str) -> bool:
             cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
             return cursor.fetchone()[0]
 
-        return quoted_table(self.table, exists)
+        return stores.quoted_table(self.table, exists)
 
 
 class _CellError(Exception):

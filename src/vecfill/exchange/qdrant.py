@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
-from vecfill.exchange.stores import (
-    Columns,
-    Filled,
-    NewCells,
-    Store,
-    fill,
-    first_line,
-    refuse_changed,
-    refuse_object,
-)
+from vecfill.errors import InputError, library
+from vecfill.exchange import stores
 
 _KEY = "id"
 _BATCH = 1000
@@ -28,7 +18,7 @@ _ROUNDING = 2e-3
 """How far float16, the coarsest type of a collection that we fill, moves a number up to 1."""
 
 
-def fill_qdrant(client: Any, collection: str, **options: Any) -> Filled:
+def fill_qdrant(client: Any, collection: str, **options: Any) -> stores.Filled:
     """Fill the vectors that points of a Qdrant collection lack: `fill` of a `QdrantCollection`.
 
     Parameters
@@ -51,11 +41,11 @@ def fill_qdrant(client: Any, collection: str, **options: Any) -> Filled:
     >>> fill_qdrant(client, "colours", vector="hue", method="paper").keys
     (3,)
     """
-    return fill(QdrantCollection(client, collection), **options)
+    return stores.fill(QdrantCollection(client, collection), **options)
 
 
 @dataclass(frozen=True)
-class QdrantCollection(Store):
+class QdrantCollection(stores.Store):
     """A collection with named vectors; the payload describes the points, and ids are the keys."""
 
     client: Any
@@ -67,7 +57,7 @@ class QdrantCollection(Store):
 
     def __post_init__(self) -> None:
         library("qdrant_client.models", extra="qdrant")
-        refuse_object(self.client, ["update_vectors"], "a QdrantClient. Pass one")
+        stores.refuse_object(self.client, ["update_vectors"], "a QdrantClient. Pass one")
 
     @property
     def name(self) -> str:
@@ -80,7 +70,7 @@ class QdrantCollection(Store):
         remote = library("grpc", extra="qdrant").RpcError
         return (exceptions.ApiException, remote, ValueError, RuntimeError, KeyError, OSError)
 
-    def read(self, columns: Columns) -> pa.Table:
+    def read(self, columns: stores.Columns) -> pa.Table:
         """Return all points; a field of the payload is a column."""
         vector = columns.vector
         names = self.client.get_collection(self.collection).config.params.vectors
@@ -128,7 +118,7 @@ class QdrantCollection(Store):
             if place is None:
                 return
 
-    def write(self, cells: NewCells, columns: Columns) -> None:
+    def write(self, cells: stores.NewCells, columns: stores.Columns) -> None:
         """Write all vectors; without transactions, an error removes those that are still ours."""
         ids = [_id(key) for key in cells.keys.to_pylist()]
         confidences = {}
@@ -136,20 +126,20 @@ class QdrantCollection(Store):
             confidences = dict(zip(ids, cells.confidence_cells().to_pylist(), strict=True))
         new = _NewPoints(dict(zip(ids, cells.vectors, strict=True)), confidences, columns)
         missing = new.without_vector(self._retrieved(new))
-        refuse_changed(len(missing), len(ids), self.name)
+        stores.refuse_changed(len(missing), len(ids), self.name)
         try:
             for step in (self._update, self._note):
                 step(new)
                 ours = new.with_our_vector(self._retrieved(new))
-                refuse_changed(len(ours), len(ids), self.name)
+                stores.refuse_changed(len(ours), len(ids), self.name)
         except BaseException:
             try:
                 self._remove(new)
             except self.errors() as error:
                 raise InputError(
                     f"{self.name} failed while vectors were written and while they were removed "
-                    f"again: {first_line(error)} Some of {len(ids):,} may be there; run again "
-                    "for the others."
+                    f"again: {stores.first_line(error)} Some of {len(ids):,} may be there; run "
+                    "again for the others."
                 ) from error
             raise
 
@@ -211,7 +201,7 @@ class _NewPoints:
 
     vectors: dict[Any, np.ndarray]
     confidences: dict[Any, float | None]
-    columns: Columns
+    columns: stores.Columns
 
     def without_vector(self, points: list[Any]) -> list[Any]:
         """Return the ids of points that lack the vector."""

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vecfill.embedding import printable
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
+from vecfill.errors import InputError, library
 from vecfill.exchange.rows import Found, all_rows, new_rows
 from vecfill.inputs.embeddings import refuse_floret
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill.embedding import Embedding, FloatArray
-from vecfill.errors import InputError
-from vecfill.exchange.extras import library
+from vecfill.errors import InputError, library
 from vecfill.exchange.rows import Found, all_rows
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.entities import listed

@@ -14,8 +14,6 @@ Each kind of source has a folder: `table`, `names`, `texts` and `graphs`. What u
 
 All of it meets the embedding:
 
-- `describing`: What an embedding adds to a description: sources read by its word vectors, and
-  names.
 - `rarity`: How rare each entity is: its place in the embedding file, or a count.
 - `alignment`: Table and embedding brought together: a domain row for each entity, a vector for
   those known.

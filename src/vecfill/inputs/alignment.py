@@ -1,4 +1,9 @@
-"""Table and embedding brought together: a domain row for each entity, a vector for those known."""
+"""Table and embedding brought together: a domain row for each entity, a vector for those known.
+
+A table describes entities by itself. A text can also be read by the vectors of its words, and a
+name by what the vocabulary teaches about spelling. Both need the embedding, so they are read when
+it is there (`described`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +20,21 @@ from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.counts import read_counts
-from vecfill.inputs.describing import described
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
+from vecfill.inputs.names.domains import (
+    FEWEST_WORDS,
+    names_domain,
+    parts_domain,
+    parts_guess,
+    rows_of_others,
+    spelling_domain,
+)
 from vecfill.inputs.names.match_report import MatchReport, without_unreliable
 from vecfill.inputs.names.matching import match_names
+from vecfill.inputs.names.siblings import kinds_of_names
 from vecfill.inputs.names.vocabulary import N_BESIDES, frequent_and_even, words_besides
-from vecfill.inputs.prepared import Domain
+from vecfill.inputs.prepared import Domain, Source, joint
 from vecfill.inputs.rarity import (
     RankSample,
     Rarity,
@@ -38,6 +52,9 @@ from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
 from vecfill.wording import count
+
+NAMES, PARTS = "names", "parts"
+"""What the spelling of names, and their parts are called beside other sources."""
 
 NEARLY_ALL = 0.98
 """Share of a file's words that is as good as all: words that come twice are kept once."""
@@ -295,3 +312,82 @@ def _refuse_not_finite(vectors: EmbeddingVectors, words: Sequence[str]) -> None:
             f"the vector of {word!r} holds NaN or infinity. Remove the word from the embedding, "
             "and its entity is imputed."
         )
+
+
+def described(
+    domain: Domain,
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    *,
+    names: str | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Domain:
+    """Return a domain with everything that the embedding can add to it.
+
+    `vocabulary` has the words and vectors of the whole embedding, `words` the word of each known
+    entity. `names` is a mode; ``None`` is ``"auto"`` if the vocabulary has many words besides those
+    of the entities, and ``"off"`` otherwise.
+
+    Examples
+    --------
+    >>> table = Domain(("Fort Worth", "Oslo"), np.eye(2), ("x", "y"))
+    >>> base = Embedding(["fort", "worth", "oslo"], np.eye(3))
+    >>> described(table, base, {"Oslo": "oslo"}, names="parts")
+    Domain(2 entities, 2 sources: table, names)
+    """
+    context = {"words": words, "progress": progress}
+    resolved = [source.resolved(vocabulary, **context) for source in domain.sources]
+    sources = [source for source in resolved if not source.is_bare]
+    if progress is not None and names != "off" and vocabulary is not None:
+        progress("Reading names", 0, 0)
+    of_names = _names_source(domain.entities, vocabulary, words, names, cache)
+    if of_names is not None and vocabulary is not None:
+        sources.append(Source(NAMES, (of_names,)))
+        # Unless names are read in one way, their parts are a source beside the spelling.
+        if names not in ("parts", "spelling"):
+            of_parts = parts_guess(domain.entities, words, vocabulary)
+            sources += [] if of_parts is None else [Source(PARTS, (of_parts,))]
+    if not sources and words:
+        raise InputError(_nothing_but_names(names))
+    if not sources or (of_names is None and not domain.is_joint):
+        return domain
+    together = joint(sources)
+    notes = joint([source for source in resolved if source.is_bare]).notes
+    together = replace(together, notes=(*notes, *together.notes))
+    if of_names is None or vocabulary is None:
+        return together
+    return replace(together, kinds=kinds_of_names(together.entities, vocabulary.words))
+
+
+def _nothing_but_names(mode: str | None) -> str:
+    return (
+        f"the entities have nothing but names, and names={mode!r} finds nothing in them that can "
+        "be compared. Describe the entities by a table, a text or a graph."
+    )
+
+
+def _names_source(
+    entities: tuple[str, ...],
+    vocabulary: Embedding | None,
+    words: Mapping[str, str],
+    mode: str | None,
+    cache: Path | None,
+) -> Domain | None:
+    """Return what the names say, or ``None`` if they are not to be asked or say nothing."""
+    if mode == "off" or vocabulary is None:
+        return None
+    if mode is None and len(vocabulary) < FEWEST_WORDS + len(words):
+        return None
+    if mode is None and len(rows_of_others(entities, words, vocabulary)) < FEWEST_WORDS:
+        return None
+    if mode == "parts":
+        of_names = parts_domain(entities, words, vocabulary)
+    elif mode == "spelling":
+        of_names = spelling_domain(entities, words, vocabulary, names_cache=cache)
+    else:
+        try:
+            of_names = names_domain(entities, words, vocabulary, names_cache=cache)
+        except InputError:  # Names that cannot be compared say nothing, and nobody asked for more.
+            return None
+    return of_names if len(of_names) else None

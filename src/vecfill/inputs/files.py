@@ -120,7 +120,7 @@ def read_inputs(
     rows = {word: candidates.rows[word] for word in known.words}
     words = None if whole is None else whole.embedding()
     if fuses:
-        from vecfill.inputs.describing import described  # noqa: PLC0415 - slow to load
+        from vecfill.inputs.alignment import described  # noqa: PLC0415 - slow to load
         from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
 
         mode = reading.name_mode

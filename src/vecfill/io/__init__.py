@@ -35,8 +35,8 @@ Formats, one each:
   n-grams' rows.
 - `npz`: NumPy's `.npz`: a zip of `.npy` arrays.
 - `safetensors`: safetensors: a JSON header that names tensors and their places, then their bytes.
-- `parquet`: Parquet: read and written through Arrow, all columns kept.
-- `arrow`: Arrow, which is Feather of version 2: a file or a stream of record batches.
+- `arrow`: Parquet, and Arrow, which is Feather of version 2: files of record batches, all columns
+  kept.
 - `delimited`: CSV and TSV: a line of names, a column `word` and one column per dimension.
 
 What is done with a file of vectors:

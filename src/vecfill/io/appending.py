@@ -18,9 +18,8 @@ from vecfill.io.codec import Codec, Spot
 from vecfill.io.codecs import codec_of
 from vecfill.io.patching import Patch, Patching, RowChange
 from vecfill.io.sources import ZIP, Source
-from vecfill.io.streams import Aside, Sha256, sha256_of
+from vecfill.io.streams import Aside, Sha256, compressing, sha256_of
 from vecfill.io.targets import refuse_input
-from vecfill.io.writing import compressing
 
 
 def append_rows(

@@ -63,7 +63,7 @@ class Tensor(NamedTuple):
 
 
 def as_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """Return an array as one that can be written.
+    """Return an array as one that is written from where it is, without a copy.
 
     Examples
     --------
@@ -71,7 +71,9 @@ def as_tensor(array: np.ndarray[Any, Any]) -> Tensor:
     (3,)
     """
     little = array.dtype.newbyteorder("<")
-    return Tensor(little, array.shape, [array.astype(little, copy=False).tobytes()])
+    array = np.ascontiguousarray(array, little)
+    raw: Any = array.reshape(-1).view(np.uint8).data if array.size else b""
+    return Tensor(little, array.shape, [raw])
 
 
 class ArrayRows:

@@ -1,4 +1,4 @@
-"""Arrow, which is Feather of version 2: a file or a stream of record batches."""
+"""Parquet, and Arrow, which is Feather of version 2: files of record batches, all columns kept."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.parquet as pq
 
 from vecfill.io.columnar import ColumnarCodec, ColumnarRows
 from vecfill.io.sources import Source
 
 _FILE = b"ARROW1"
-_STREAM = b"\xff\xff\xff\xff"
+_BATCH_ROWS = 16384
 
 
 class ArrowRows(ColumnarRows):
@@ -43,9 +44,8 @@ class Arrow(ColumnarCodec):
     """Arrow and Feather files."""
 
     def detects(self, source: Source) -> bool:
-        """Tell by the first bytes, which a damaged safetensors file may have too."""
-        is_arrow = source.head.startswith((_FILE, _STREAM))
-        return is_arrow and source.suffix != ".safetensors"
+        """Tell by the suffix: a damaged safetensors file may begin like a stream."""
+        return source.suffix != ".safetensors"
 
     def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> ArrowRows:
         """Return the reader of a file's rows."""
@@ -54,5 +54,31 @@ class Arrow(ColumnarCodec):
     def write_tables(self, out: Any, blocks: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
         """Write record batches to `out`."""
         with pa.ipc.new_file(out, schema) as writer:
+            for block in blocks:
+                writer.write_batch(block)
+
+
+class ParquetRows(ColumnarRows):
+    """The rows of a Parquet file."""
+
+    kind = "parquet"
+
+    def _read_schema(self) -> pa.Schema:
+        return pq.ParquetFile(self.source.file()).schema_arrow
+
+    def _record_batches(self) -> Iterator[pa.RecordBatch]:
+        yield from pq.ParquetFile(self.source.file()).iter_batches(batch_size=_BATCH_ROWS)
+
+
+class Parquet(ColumnarCodec):
+    """Parquet files."""
+
+    def reader(self, source: Source, dtype: np.dtype[Any] | None = None) -> ParquetRows:
+        """Return the reader of a file's rows."""
+        return ParquetRows(source, dtype)
+
+    def write_tables(self, out: Any, blocks: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Write record batches to `out`."""
+        with pq.ParquetWriter(out, schema) as writer:
             for block in blocks:
                 writer.write_batch(block)

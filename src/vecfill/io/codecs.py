@@ -28,6 +28,8 @@ class Entry:
     suffixes: tuple[str, ...]
     place: str
     """The module in `vecfill.io` and the class in it, with a colon between."""
+    starts: tuple[bytes, ...] = ()
+    """What all its files begin with, if anything."""
 
     @cached_property
     def codec(self) -> Codec[Any]:
@@ -35,11 +37,16 @@ class Entry:
         module, _, name = self.place.partition(":")
         return getattr(import_module(f"vecfill.io.{module}"), name)(self.name, self.suffixes)
 
+    def detects(self, source: Source) -> bool:
+        """Tell whether a file is in this format; its first bytes may spare its codec."""
+        is_possible = not self.starts or source.head.startswith(self.starts)
+        return is_possible and self.codec.detects(source)
+
 
 CODECS = (
-    Entry("npz", (".npz",), "npz:Npz"),
-    Entry("parquet", (".parquet",), "parquet:Parquet"),
-    Entry("arrow", (".arrow", ".feather"), "arrow:Arrow"),
+    Entry("npz", (".npz",), "npz:Npz", (b"PK\x03\x04",)),
+    Entry("parquet", (".parquet",), "arrow:Parquet", (b"PAR1",)),
+    Entry("arrow", (".arrow", ".feather"), "arrow:Arrow", (b"ARROW1", b"\xff\xff\xff\xff")),
     Entry("fasttext", (), "fasttext:Fasttext"),
     Entry("safetensors", (".safetensors",), "safetensors:Safetensors"),
     Entry("word2vec-binary", (".bin",), "word2vec_binary:Word2vecBinary"),
@@ -102,4 +109,4 @@ def codec_of(source: Source, format: str | None = None) -> Codec[Any]:  # noqa: 
     from vecfill.io.sources import refuse_foreign
 
     refuse_foreign(source)
-    return next(entry.codec for entry in CODECS if entry.codec.detects(source))
+    return next(entry.codec for entry in CODECS if entry.detects(source))

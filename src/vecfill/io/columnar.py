@@ -121,7 +121,7 @@ class ColumnarRows(ABC):
         """Return the columns of numbers, and whether it is one column of lists."""
         del word
         names: list[str] = list(schema.names)
-        lists = [field.name for field in schema if _is_list(field.type)]
+        lists = [field.name for field in schema if is_list_of_floats(field.type)]
         if VECTOR in lists or len(lists) == 1:
             return (VECTOR if VECTOR in lists else lists[0],), True
         numbers = tuple(field.name for field in schema if pa.types.is_floating(field.type))
@@ -310,7 +310,8 @@ def _is_whole(kind: Any) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_decimal(kind)
 
 
-def _is_list(kind: Any) -> bool:
+def is_list_of_floats(kind: Any) -> bool:
+    """Tell whether a column holds vectors."""
     kinds = pa.types
     is_list = kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)
     return is_list and kinds.is_floating(kind.value_type)

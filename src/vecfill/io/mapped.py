@@ -21,11 +21,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from vecfill.errors import FormatError
-from vecfill.io.arrays import Tensor
+from vecfill.io.arrays import as_tensor
 from vecfill.io.atomic import atomic_output
 from vecfill.io.safetensors import TensorFile, write_tensors
 from vecfill.io.sources import Source
-from vecfill.io.targets import file_name
 
 BLOCK = 1 << 22
 """Bytes that are looked at together."""
@@ -76,17 +75,9 @@ def write_mapped(
         "about": text,
         "about_sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
-    tensors = {name: _tensor(array) for name, array in arrays.items()}
+    tensors = {name: as_tensor(array) for name, array in arrays.items()}
     with atomic_output(path, overwrite=overwrite) as file:
         write_tensors(file, tensors, metadata)
-
-
-def _tensor(array: np.ndarray) -> Tensor:
-    """Return an array as one that is written from where it is, without a copy."""
-    little = array.dtype.newbyteorder("<")
-    array = np.ascontiguousarray(array, little)
-    raw: Any = array.reshape(-1).view(np.uint8).data if array.size else b""
-    return Tensor(little, array.shape, [raw])
 
 
 class MappedArrays:
@@ -103,8 +94,8 @@ class MappedArrays:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, kind: str, versions: Sequence[int]) -> None:
-        self.path = Path(file_name(path))
         with Source(path) as source:
+            self.path = source.path
             is_plain = source.container == "plain"
             if not is_plain or source.head[8:9] != b"{":
                 raise FormatError(

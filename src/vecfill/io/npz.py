@@ -19,10 +19,6 @@ from vecfill.io.streams import MAX_RATIO
 class Npz(ArrayCodec):
     """`.npz`, written without compression; it has no place for provenance."""
 
-    def detects(self, source: Source) -> bool:
-        """Tell by the first bytes of a zip; a zip of one file is unpacked before."""
-        return source.head.startswith(b"PK\x03\x04")
-
     def arrays(self, source: Source) -> NpzFile:
         """Return the arrays in a file."""
         return NpzFile(source)

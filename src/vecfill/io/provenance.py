@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.errors import InputError
-from vecfill.io.targets import file_name
+from vecfill.io.sources import file_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "narwhals")
 _BLOCK = 1 << 22

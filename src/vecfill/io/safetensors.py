@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
@@ -58,21 +58,32 @@ def write_tensors(out: Any, tensors: Mapping[str, Tensor], metadata: Mapping[str
     >>> file.getvalue()[8:50]
     b'{"__metadata__": {"made": "by hand"}, "x":'
     """
-    entries: dict[str, Any] = {"__metadata__": dict(metadata)}
     # Largest items first, so that each tensor starts at a multiple of its item size.
-    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
+    order = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)
+    header = [
+        (name, _NAMES[dtype.newbyteorder("<")], shape, math.prod(shape) * dtype.itemsize)
+        for name, (dtype, shape, _) in order
+    ]
+    write_header(out, header, metadata)
+    for _, tensor in order:
+        out.writelines(tensor.blocks)
+
+
+def write_header(
+    out: Any,
+    tensors: Iterable[tuple[str, str, tuple[int, ...], int]],
+    metadata: Mapping[str, str],
+) -> None:
+    """Write what stands before the bytes of tensors: their names, types, shapes and sizes."""
+    entries: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     place = 0
-    for name in order:
-        dtype, shape, _ = tensors[name]
-        last = place + math.prod(shape) * dtype.itemsize
-        kind = _NAMES[dtype.newbyteorder("<")]
-        entries[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [place, last]}
-        place = last
+    for name, kind, shape, n_bytes in tensors:
+        span = [place, place + n_bytes]
+        entries[name] = {"dtype": kind, "shape": list(shape), "data_offsets": span}
+        place += n_bytes
     text = json.dumps(entries).encode("utf-8")
     text += b" " * (-len(text) % 8)
     out.write(len(text).to_bytes(8, "little") + text)
-    for name in order:
-        out.writelines(tensors[name].blocks)
 
 
 class TensorPlace(NamedTuple):

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from vecfill.errors import FormatError, InputError
 from vecfill.io.streams import DAMAGE, MAX_RATIO, Aside, ByteStream, Readable, Watched, bomb
-from vecfill.io.targets import file_name
 
 GZIP = b"\x1f\x8b"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -294,6 +293,21 @@ class Source:
             raise FormatError(f"{self}: this member is encrypted. Unpack it yourself.")
         if chosen[0].file_size > MAX_RATIO * max(chosen[0].compress_size, 1):
             raise bomb(self)
+
+
+def file_name(value: Any) -> str | os.PathLike[str]:
+    """Return `value` if it can be the name of a file.
+
+    Examples
+    --------
+    >>> file_name("vectors.bin")
+    'vectors.bin'
+    """
+    if isinstance(value, str) or (
+        hasattr(value, "__fspath__") and isinstance(os.fspath(value), str)
+    ):
+        return value
+    raise InputError(f"{value!r} is not the name of a file. Pass a string or a pathlib.Path.")
 
 
 def _opened(path: Path) -> BinaryIO:

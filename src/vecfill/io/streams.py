@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
+import os
 import struct
 import zipfile
 import zlib
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from vecfill.errors import FormatError
 
 if TYPE_CHECKING:
+    from vecfill.io.atomic import OutputFile
     from vecfill.io.sources import Source
 
 MAX_RATIO = 1000
@@ -256,3 +258,48 @@ def bomb(source: Source) -> FormatError:
         f"unpacks to more than {MAX_RATIO} times its size, as a bomb does. "
         "If you trust it, unpack it yourself first."
     )
+
+
+def compressing(file: OutputFile, path: str | os.PathLike[str]) -> Any:
+    """Return a file that compresses what goes to `file` if the name of `path` says so."""
+    if Path(path).suffix.lower() == ".gz":
+        return io.BufferedWriter(_Compressed(file), 1 << 20)
+    return io.BufferedWriter(_Unclosed(file), 1 << 20)
+
+
+class _Compressed(io.RawIOBase):
+    """Passes writes on in gzip's format, with no name and no time inside.
+
+    `gzip.GzipFile` that meets a full disk tries to write again when it is collected, and by then
+    the descriptor may belong to another file.
+    """
+
+    def __init__(self, file: OutputFile) -> None:
+        super().__init__()
+        self._file = file
+        self._compressor = zlib.compressobj(6, wbits=16 + zlib.MAX_WBITS)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._file.write(self._compressor.compress(data))
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                self._file.write(self._compressor.flush())
+            finally:
+                super().close()
+
+
+class _Unclosed(io.FileIO):
+    """Passes writes on; closing it leaves the file open for its owner to sync."""
+
+    def __init__(self, file: OutputFile) -> None:
+        super().__init__(file.fileno(), "w", closefd=False)
+        self._file = file
+
+    def write(self, data: Any, /) -> int:
+        return self._file.write(data)

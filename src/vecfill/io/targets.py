@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vecfill.errors import InputError
+from vecfill.io.sources import file_name
 
 
 def check_targets(targets: Iterable[Any], sources: Iterable[Any], *, overwrite: bool) -> None:
@@ -74,21 +75,6 @@ def _real(path: Path) -> str:
         return os.path.realpath(path)
     except ValueError:
         return os.fspath(path)
-
-
-def file_name(value: Any) -> str | os.PathLike[str]:
-    """Return `value` if it can be the name of a file.
-
-    Examples
-    --------
-    >>> file_name("vectors.bin")
-    'vectors.bin'
-    """
-    if isinstance(value, str) or (
-        hasattr(value, "__fspath__") and isinstance(os.fspath(value), str)
-    ):
-        return value
-    raise InputError(f"{value!r} is not the name of a file. Pass a string or a pathlib.Path.")
 
 
 def checked_target(path: str | os.PathLike[str], *, overwrite: bool) -> Path:

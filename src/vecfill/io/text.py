@@ -120,11 +120,6 @@ class Glove(_Text):
 
     has_header = False
 
-    def detects(self, source: Source) -> bool:
-        """Take every file."""
-        del source
-        return True
-
 
 def rows_as_text(added: Embedding, style: TextStyle) -> Iterator[bytes]:
     """Return rows as they stand in the file, some at a time."""

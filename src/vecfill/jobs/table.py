@@ -10,7 +10,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.alignment import align
 from vecfill.inputs.files import PathOrName, Progress
 from vecfill.inputs.table.filling import Filling, filled_arrow, vector_text
-from vecfill.inputs.table.frames import frame_of
+from vecfill.inputs.table.frames import frame_by
 from vecfill.inputs.table.one_table import without_imputed
 from vecfill.io.atomic import atomic_outputs
 from vecfill.io.table_files import (
@@ -22,7 +22,7 @@ from vecfill.io.table_files import (
 )
 from vecfill.io.tables import separator_of
 from vecfill.jobs.job import Enrichment, Job, counts_of, file_of
-from vecfill.requests import TEXT_OPTIONS, Ask, Method, Output, Reading, Trust, takes
+from vecfill.requests import Ask, Method, Output, Reading, Trust, takes
 
 
 @takes(Reading, Method, Trust, Output)
@@ -95,8 +95,7 @@ class _Filling(Job):
             self.reading = without_imputed(self.table, confidence, self.reading)
         self.tell("Reading the table", 0, 0)
         self.alignment = align(self.table, None, self.reading)
-        options = {name: getattr(self.reading, name) for name in TEXT_OPTIONS}
-        frame = frame_of(self.table, **options)
+        frame = frame_by(self.table, self.reading)
         assert frame is not None
         self.names = list(frame.names)
 

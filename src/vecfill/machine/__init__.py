@@ -2,6 +2,6 @@
 
 `blas` keeps BLAS to one thread where ours are many; `compiled` is the door to Numba.
 `memory` gives free memory back to the system.
-`lengths` keeps squares of very large and very small numbers within their range.
+`lengths` has lengths and directions of vectors, however large or small their numbers are.
 `progress` shows how far a call is, in a notebook or a terminal.
 """

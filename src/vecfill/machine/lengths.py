@@ -1,4 +1,7 @@
-"""Lengths of vectors of any finite size: squares of 1e200 overflow, those of 1e-200 vanish."""
+"""Lengths and directions of vectors of any finite size.
+
+Squares of 1e200 overflow, those of 1e-200 vanish.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,18 @@ def unit(vectors: np.ndarray) -> np.ndarray:
         return safe / lengths[:, None]
     lengths = np.linalg.norm(safe, axis=1, keepdims=True)
     return np.divide(safe, lengths, out=np.zeros_like(safe), where=lengths > 0)
+
+
+def leading_axes(rows: np.ndarray, n_axes: int) -> np.ndarray:
+    """Return the directions along which rows are longest, (n_dims, n_axes), the longest first.
+
+    Examples
+    --------
+    >>> abs(leading_axes(np.array([[3.0, 0.0], [0.0, 1.0]]), 1)).ravel()
+    array([1., 0.])
+    """
+    _, axes = np.linalg.eigh(rows.T @ rows)
+    return axes[:, ::-1][:, :n_axes]
 
 
 def _safe(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

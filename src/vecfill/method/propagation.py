@@ -91,8 +91,8 @@ def propagate(
     unknown row must reach a known one (see `cut_off_rows`), else there is no single solution.
     Sums run in 64 bits; vectors come back in the precision of `embedding`.
 
-    Small systems are factored. Others are iterated with plain sweeps; if the first columns show
-    that this is slow, by a factorisation if it stays thin, else with coarser levels.
+    Small systems are factored. Others are iterated with sweeps; if the first columns show that this
+    is slow, they are factored too where the factor stays thin.
 
     Examples
     --------

@@ -6,7 +6,6 @@ keeps such rows with their neighbours, graphs and weights; `prediction` is what 
 
 Rows:
 
-- `directions`: Vectors -> directions.
 - `rank_normal`: Columns whose values are replaced by normal scores of their ranks.
 - `kernels`: Kernels: how alike two rows of a space are; and what was computed for them lately.
 - `known`: The known rows among all rows, and what predictors of the same known rows can share.

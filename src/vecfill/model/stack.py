@@ -18,10 +18,9 @@ import numpy as np
 from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.machine.blas import one_blas_thread
-from vecfill.machine.lengths import row_lengths
+from vecfill.machine.lengths import row_lengths, unit
 from vecfill.method.engine import parallel_map, row_blocks
 from vecfill.method.scaling import in_range_of
-from vecfill.model.directions import unit
 from vecfill.model.kernels import Kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction

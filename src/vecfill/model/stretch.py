@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vecfill.machine.lengths import unit
 from vecfill.method.scaling import in_range_of, scaled_together
-from vecfill.model.directions import unit
 from vecfill.model.offset import Offsets
 
 MOST = 4.0

@@ -253,12 +253,12 @@ class Method(Request):
         if not setting and self.method in (None, "auto"):
             return
         about = {
-            "candidates": ("all", "what auto tries"),
-            "goal": ("balanced", "how auto chooses"),
-            "offset": ("auto", "what auto does about rare entities"),
+            "candidates": "what auto tries",
+            "goal": "how auto chooses",
+            "offset": "what auto does about rare entities",
         }
-        for name, (default, subject) in about.items():
-            if getattr(self, name) != default:
+        for name, subject in about.items():
+            if name in self.asked():
                 raise OptionError(
                     f"{name}={getattr(self, name)!r} is about {subject}, and here nothing is "
                     "chosen. Leave it out, or leave out the method or setting."

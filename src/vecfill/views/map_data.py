@@ -11,8 +11,8 @@ import numpy as np
 
 from vecfill.embedding import printable
 from vecfill.errors import InputError
+from vecfill.machine.lengths import unit
 from vecfill.method.scaling import scaled_together
-from vecfill.model.directions import unit
 from vecfill.result import Result
 
 MOST_POINTS = 20_000

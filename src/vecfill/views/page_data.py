@@ -15,8 +15,8 @@ import numpy as np
 from vecfill.embedding import printable
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.io.provenance import provenance
+from vecfill.machine.lengths import unit
 from vecfill.method.scaling import well_scaled
-from vecfill.model.directions import unit
 from vecfill.result import Result
 from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.trust.explain import trend_drivers

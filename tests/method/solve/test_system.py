@@ -101,7 +101,7 @@ def test_both_systems_are_solved_for_any_right_side(kind, n_rows, n_known, seed)
 ways = pytest.mark.parametrize(
     ("most_factored", "pilot_iter", "most_fill"),
     [(3000, 40, 20.0), (10, 1000, 20.0), (10, 2, np.inf), (10, 2, 0.0)],
-    ids=["small, so factored", "sweeps", "factored because thin", "levels"],
+    ids=["small, so factored", "sweeps", "factored because thin", "slow sweeps"],
 )
 
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, random_array
 from scipy.stats import norm
 
 from vecfill import InputError
-from vecfill.model.directions import unit
+from vecfill.machine.lengths import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import PAPER, KernelRidge, LatentSemantic
 from vecfill.model.space import Space

@@ -10,7 +10,7 @@ from tests.trust.choose.test_choice import made
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import RIVALS
-from vecfill.model.predictors.sparsemax import sparsemax_rows
+from vecfill.model.predictors.rivals import sparsemax_rows
 from vecfill.model.space import Space
 from vecfill.trust.choose.decision import decide
 from vecfill.trust.compare import evaluation as evaluation_module

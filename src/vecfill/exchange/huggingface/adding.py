@@ -13,8 +13,8 @@ from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.imputing import TokenImputation
-from vecfill.exchange.huggingface.tensors import StoredTensor, to_stored
-from vecfill.exchange.huggingface.writing import GrownTensor, write_model
+from vecfill.exchange.huggingface.tensors import GrownTensor, StoredTensor, to_stored
+from vecfill.exchange.huggingface.writing import write_model
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.io.targets import check_new_folder
 from vecfill.result import Result

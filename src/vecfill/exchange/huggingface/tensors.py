@@ -85,6 +85,43 @@ class StoredTensor:
         return all(block == other_block for block, other_block in pairs)
 
 
+@dataclass(frozen=True)
+class GrownTensor:
+    """A tensor with new rows: over rows past the vocabulary first, then after the last one."""
+
+    tensor: StoredTensor
+    first: int
+    """The row of the first new token."""
+    content: bytes
+    """The new rows."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are afterwards."""
+        return max(self.tensor.n_rows, self.first + len(self.content) // self.tensor.row_bytes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The new shape."""
+        old = self.tensor.shape
+        return (*old[:-1], self.n_rows) if self.tensor.is_bias else (self.n_rows, *old[1:])
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes it takes."""
+        return self.n_rows * self.tensor.row_bytes
+
+    def blocks(self) -> Iterator[bytes]:
+        """Return its bytes in pieces: old rows, new rows, and what is left of the padding."""
+        start = self.first * self.tensor.row_bytes
+        yield from self.tensor.blocks(0, start)
+        yield self.content
+        yield from self.tensor.blocks(start + len(self.content))
+
+
+Grown = Mapping[str, GrownTensor]
+
+
 def from_stored(raw: np.ndarray[Any, Any], dtype: str) -> FloatArray:
     """Return numbers as NumPy holds them.
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vecfill.embedding import printable
-from vecfill.errors import FormatError, InputError
-from vecfill.exchange.extras import library
+from vecfill.errors import FormatError, InputError, library
 from vecfill.exchange.huggingface.tensors import read_json
 
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")

@@ -17,6 +17,7 @@ from vecfill.exchange.huggingface.writing import SETTINGS, files_of, is_stale, n
 from vecfill.wording import count
 
 _BLOCK = 1 << 22
+"""Bytes of two files that are compared at once."""
 
 
 @dataclass(frozen=True)

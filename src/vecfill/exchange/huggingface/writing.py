@@ -6,17 +6,15 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from vecfill.errors import FormatError, InputError, MissingExtraError
 from vecfill.exchange.huggingface.folder import TOKENIZER, ModelFolder
-from vecfill.exchange.huggingface.tensors import INDEX, StoredTensor, read_json
+from vecfill.exchange.huggingface.tensors import INDEX, Grown, read_json
 from vecfill.exchange.huggingface.tokenizer import TokenizerFile, load_tokenizer
 from vecfill.io.atomic import atomic_folder
-from vecfill.io.safetensors import TensorFile
+from vecfill.io.safetensors import TensorFile, write_header
 from vecfill.io.sources import Source
 from vecfill.io.targets import naming
 
@@ -31,43 +29,6 @@ SETTINGS = (TOKENIZER, INDEX, "config.json", "tokenizer_config.json", "added_tok
 """Files that speak of tokens or sizes, so that they may change with the tokens."""
 SKIPPED = (".git", ".cache", "__pycache__")
 """Folders that tools keep beside a model."""
-
-
-@dataclass(frozen=True)
-class GrownTensor:
-    """A tensor with new rows: over rows past the vocabulary first, then after the last one."""
-
-    tensor: StoredTensor
-    first: int
-    """The row of the first new token."""
-    content: bytes
-    """The new rows."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are afterwards."""
-        return max(self.tensor.n_rows, self.first + len(self.content) // self.tensor.row_bytes)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The new shape."""
-        old = self.tensor.shape
-        return (*old[:-1], self.n_rows) if self.tensor.is_bias else (self.n_rows, *old[1:])
-
-    @property
-    def n_bytes(self) -> int:
-        """How many bytes it takes."""
-        return self.n_rows * self.tensor.row_bytes
-
-    def blocks(self) -> Iterator[bytes]:
-        """Return its bytes in pieces: old rows, new rows, and what is left of the padding."""
-        start = self.first * self.tensor.row_bytes
-        yield from self.tensor.blocks(0, start)
-        yield self.content
-        yield from self.tensor.blocks(start + len(self.content))
-
-
-Grown = Mapping[str, GrownTensor]
 
 
 def write_model(
@@ -224,30 +185,13 @@ def _write_json(target: Path, content: Any, *, like: Path) -> None:
 def _copy_tensors(model: ModelFolder, file: Path, target: Path, grown: Grown) -> None:
     """Write a file of weights again, with tensors in their order and other rows in some."""
     tensors = [tensor for tensor in model.weights.tensors.values() if tensor.file == file]
-    order = [
-        grown.get(tensor.name, tensor)
-        for tensor in sorted(tensors, key=lambda tensor: tensor.first)
+    tensors.sort(key=lambda tensor: tensor.first)
+    order = [grown.get(tensor.name, tensor) for tensor in tensors]
+    header = [
+        (old.name, old.dtype, new.shape, new.n_bytes)
+        for old, new in zip(tensors, order, strict=True)
     ]
     with target.open("wb") as out:
-        _write_header(out, order, model.weights.metadata[file.name])
+        write_header(out, header, model.weights.metadata[file.name])
         for tensor in order:
             out.writelines(tensor.blocks())
-
-
-def _write_header(
-    out: BinaryIO, order: list[StoredTensor | GrownTensor], metadata: Mapping[str, str]
-) -> None:
-    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
-    place = 0
-    for tensor in order:
-        stored = tensor.tensor if isinstance(tensor, GrownTensor) else tensor
-        offsets = [place, place + tensor.n_bytes]
-        header[stored.name] = {
-            "dtype": stored.dtype,
-            "shape": list(tensor.shape),
-            "data_offsets": offsets,
-        }
-        place += tensor.n_bytes
-    text = json.dumps(header, separators=(",", ":")).encode("utf-8")
-    text += b" " * (-len(text) % 8)
-    out.write(len(text).to_bytes(8, "little") + text)

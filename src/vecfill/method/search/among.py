@@ -22,8 +22,14 @@ from scipy.sparse import csr_array, issparse
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, n_workers, parallel_map, row_blocks
 from vecfill.method.scaling import scaled_together
-from vecfill.method.search.distances import Rows, as_targets, lifted, pair_distances
-from vecfill.method.search.neighbors import careful_blocks, careful_neighbors, certified_reach
+from vecfill.method.search.distances import (
+    Rows,
+    as_targets,
+    certified_reach,
+    lifted,
+    pair_distances,
+)
+from vecfill.method.search.neighbors import careful_blocks, careful_neighbors
 from vecfill.method.search.scans import merge_lists, scan_rows
 
 # A guess that bounds memory: a few rows against 16,384 targets are a few MB.

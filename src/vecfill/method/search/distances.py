@@ -209,6 +209,15 @@ def product_error(n_features: int, dtype: type) -> tuple[float, float]:
     return (6 * n_features + 32) * 1.02 * unit, 8 * n_features * float(np.finfo(dtype).tiny)
 
 
+def certified_reach(lift: Lifted, worst_kept: np.ndarray) -> np.ndarray:
+    """Return a squared distance that no row with a product below `worst_kept` undercuts."""
+    relative, absolute = product_error(lift.n_features, lift.points.dtype.type)
+    looked_to = np.maximum(-2.0 * worst_kept.astype(np.float64), 0.0)
+    # A row nearer than `seen` lies at most this far from the centre, which bounds its error.
+    farthest = lift.lengths + np.sqrt(looked_to)
+    return looked_to - relative * (lift.half_squares + 0.5 * farthest**2) - absolute
+
+
 class Targets(ABC):
     """Rows that others are compared with, all at once, in 64 bits."""
 

@@ -26,9 +26,9 @@ from vecfill.method.search.distances import (
     Rows,
     Targets,
     as_targets,
+    certified_reach,
     lifted,
     pair_distances,
-    product_error,
 )
 from vecfill.method.search.scans import merge_lists, rank_exactly, scan_columns, scan_rows
 
@@ -114,15 +114,6 @@ def _best_of_tiles(
             if rows.start != columns.start:
                 scan_columns(products, rows.start, everyone[columns], *lists)
     return values, indices
-
-
-def certified_reach(lift: Lifted, worst_kept: np.ndarray) -> np.ndarray:
-    """Return a squared distance that no row with a product below `worst_kept` undercuts."""
-    relative, absolute = product_error(lift.n_features, lift.points.dtype.type)
-    looked_to = np.maximum(-2.0 * worst_kept.astype(np.float64), 0.0)
-    # A row nearer than `seen` lies at most this far from the centre, which bounds its error.
-    farthest = lift.lengths + np.sqrt(looked_to)
-    return looked_to - relative * (lift.half_squares + 0.5 * farthest**2) - absolute
 
 
 def careful_blocks(numbers: np.ndarray, n_targets: int) -> Iterator[np.ndarray]:

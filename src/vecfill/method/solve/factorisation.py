@@ -39,16 +39,15 @@ class Factor:
     (array([1., 1.]), array([0.375, 1.25 ]))
     """
 
-    def __init__(self, matrix: Any, *, ordering: str = "MMD_AT_PLUS_A") -> None:
+    def __init__(self, matrix: Any) -> None:
         self.matrix = csc_array(matrix)
-        self.ordering = ordering
         self.is_transposed = False
         self._factors = self._factored()
 
     def _factored(self) -> Any:
         # Weakly diagonally dominant, so the diagonal is a safe pivot and keeps the fill low.
         options = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-        return splu(self.matrix, permc_spec=self.ordering, **options)
+        return splu(self.matrix, permc_spec="MMD_AT_PLUS_A", **options)
 
     @property
     def nnz(self) -> int:

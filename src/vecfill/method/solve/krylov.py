@@ -7,8 +7,6 @@ thread solves it, so that the bits do not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 from scipy.sparse import csr_array, tril, triu
 
@@ -32,32 +30,6 @@ CHECK_EVERY = 100
 # A guess: 200 roundings of 1.2e-7 are the five digits that 32 bits gain before they drift.
 DIGITS_KEPT = 200.0
 """A recurrence is trusted until it has fallen to this many roundings of where it began."""
-
-
-@runtime_checkable
-class Preconditioner(Protocol):
-    """Solves the system about, at the price of a few products with W."""
-
-    dtype: np.dtype
-    """Of the arrays that it reads and writes."""
-
-    def smooth(self, right: np.ndarray, out: np.ndarray) -> None:
-        """Write about the solution for the right side `right`."""
-        ...
-
-    def apply(
-        self,
-        smoothed: np.ndarray,
-        right: np.ndarray,
-        partner: np.ndarray,
-        out: np.ndarray,
-        dots: np.ndarray,
-    ) -> None:
-        """Write ``(I - W) smoothed``, which is about the `right` that `smoothed` was made of.
-
-        Its products with `partner` and with itself, column by column, go to `dots`.
-        """
-        ...
 
 
 @compiled
@@ -86,7 +58,7 @@ def _sweep_below(indptr, indices, weights, right, out):
 
 
 @compiled
-def less_weighted(indptr, indices, weights, begin, vectors, partner, out, dots):
+def _less_weighted(indptr, indices, weights, begin, vectors, partner, out, dots):
     """Write ``begin - W vectors``, and its products with `partner` and with itself."""
     dots[:] = 0.0
     with_partner = with_itself = load(dots, 0)
@@ -157,7 +129,7 @@ class GaussSeidel:
         self._above = (above.indptr, above.indices, above.data)
 
     def smooth(self, right: np.ndarray, out: np.ndarray) -> None:
-        """Write the sweep."""
+        """Write about the solution for the right side `right`: one sweep."""
         _sweep_below(*self._below, right, out)
 
     def apply(
@@ -168,8 +140,11 @@ class GaussSeidel:
         out: np.ndarray,
         dots: np.ndarray,
     ) -> None:
-        """Write ``(I - W) smoothed`` and its products, as `Preconditioner` says."""
-        less_weighted(*self._above, right, smoothed, partner, out, dots)
+        """Write ``(I - W) smoothed``, of the `smoothed` that was made of `right`.
+
+        Its products with `partner` and with itself, column by column, go to `dots`.
+        """
+        _less_weighted(*self._above, right, smoothed, partner, out, dots)
 
 
 def _ratio(over: np.ndarray, under: np.ndarray, is_active: np.ndarray) -> np.ndarray:
@@ -190,7 +165,7 @@ def solve_columns(
     weights: csr_array,
     right: np.ndarray,
     vectors: np.ndarray,
-    precondition: Preconditioner,
+    precondition: GaussSeidel,
     *,
     tol: float,
     max_iter: int,

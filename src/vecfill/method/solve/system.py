@@ -3,10 +3,9 @@
 The vectors of the unknown rows satisfy ``(I - W_qq) Y_q = W_qp Y_p``: weights on unknown rows on
 the left, weights on known rows times known vectors on the right. A small system is factored, and
 a larger one too where few rows are known and the factor stays thin. Others are iterated with
-plain sweeps; if the first columns show that this is slow, they are factored after all where the
-factor stays thin, else iterated with coarser levels. What was built for one right side is kept
-for the next. What is chosen depends on the equations and on this right side alone, never on what
-was solved before, so neither do the bits.
+sweeps; if the first columns show that this is slow, they are factored after all where the factor
+stays thin. What was built for one right side is kept for the next. What is chosen depends on the
+equations and on this right side alone, never on what was solved before, so neither do the bits.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ from vecfill._types import KnownMask
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import Workers, fill, row_blocks
 from vecfill.method.solve.factorisation import Factor, expected_fill, factor_of
-from vecfill.method.solve.krylov import GaussSeidel, Preconditioner, solve_columns
+from vecfill.method.solve.krylov import GaussSeidel, solve_columns
 from vecfill.method.solve.lanes import N_LANES
-from vecfill.method.solve.multilevel import Multilevel
 from vecfill.method.solve.parts import (
     GivenSides,
     KnownSides,
@@ -102,7 +100,7 @@ def _solve_by_factor(
 
 def _solve_by_iteration(
     weights: csr_array,
-    precondition: Preconditioner,
+    precondition: GaussSeidel,
     limits: dict[str, Any],
     sides: Sides,
     columns: Any,
@@ -155,30 +153,18 @@ class _Equations:
     def sweep(self) -> GaussSeidel:
         return GaussSeidel(self.weights)
 
-    @cached_property
-    def levels(self) -> Multilevel:
-        return Multilevel(self.weights)
-
     def _factoring(self) -> Callable[..., Went]:
         return partial(_solve_by_factor, self.weights, self.factor)
 
-    def _iterating(self, precondition: Preconditioner, **limits: Any) -> Callable[..., Went]:
-        return partial(_solve_by_iteration, self.weights, precondition, limits)
-
-    def _solver(self, way: str, tol: float) -> Callable[..., Went]:
-        if way == "factor":
-            return self._factoring()
-        precondition = self.sweep if way == "sweep" else self.levels
-        return self._iterating(precondition, tol=tol, max_iter=MAX_KRYLOV)
+    def _iterating(self, **limits: Any) -> Callable[..., Went]:
+        return partial(_solve_by_iteration, self.weights, self.sweep, limits)
 
     def _pilot(self, task: _Task, blocks: list[slice], tol: float) -> list[Went]:
         """Return how plain sweeps go on the first columns; hard ones are soon given up."""
         # At an even pace, the whole way would take at most half as many iterations again.
         least_after = FIRST_ITER, tol ** (FIRST_ITER / (1.5 * PILOT_ITER))
-        return task.run(
-            self._iterating(self.sweep, tol=tol, max_iter=PILOT_ITER, least_after=least_after),
-            blocks,
-        )
+        limits = {"tol": tol, "max_iter": PILOT_ITER, "least_after": least_after}
+        return task.run(self._iterating(**limits), blocks)
 
     def _pays_to_factor(self, n_iter: int, n_columns: int) -> bool:
         """Tell whether a factor would save more than it costs, in products of an entry.
@@ -208,16 +194,18 @@ class _Equations:
                 return "factor", []
             return "sweep", pilot
         logger.info("sweeps are slow; a factorisation would fill %.0f-fold", self.fill)
-        return ("factor" if self.fill <= MOST_FILL else "levels"), []
+        return ("factor" if self.fill <= MOST_FILL else "sweep"), []
 
     @one_blas_thread()
     def solve(self, task: _Task, tol: float, way: str | None = None) -> Went:
         """Solve all columns; return the iterations and the largest relative residual."""
         blocks = row_blocks(task.inputs.shape[1], N_COLUMNS)
         way, reached = self.quickest(task, tol) if way is None else (way, [])
-        reached += task.run(self._solver(way, tol), blocks[len(reached) :])
+        is_factored = way == "factor"
+        solve = self._factoring() if is_factored else self._iterating(tol=tol, max_iter=MAX_KRYLOV)
+        reached += task.run(solve, blocks[len(reached) :])
         stalled = [place for place, (_, residual) in enumerate(reached) if not residual <= tol]
-        if stalled and way != "factor":
+        if stalled and not is_factored:
             # A factorisation may cost much memory, but it never stalls.
             again = task.run(self._factoring(), [blocks[place] for place in stalled])
             for place, (_, residual) in zip(stalled, again, strict=True):
@@ -367,7 +355,7 @@ class UnknownSystem:
         return ends
 
     def quickest_way(self, embedding: np.ndarray, *, tol: float = RESIDUAL_TOL) -> str:
-        """Return how to solve for columns like these: ``"factor"``, ``"sweep"`` or ``"levels"``.
+        """Return how to solve for columns like these: ``"factor"`` or ``"sweep"``.
 
         Whoever solves columns in several places passes it to `solve_known` in each of them, so
         that the bits do not depend on how the columns are shared out.

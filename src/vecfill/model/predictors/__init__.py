@@ -1,9 +1,9 @@
-"""Every way to impute, one file each: a predictor gives unknown rows from known ones.
+"""Every way to impute: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. `kernel_ridge` is the other way that `auto` tries. The rest is what a user could pick
-instead: `mean` (which also has `Guessed`, for rows that are guesses already), `nearest`, `linear`
-(ridge regression), `matching_pursuit` (mergekit's tokensurgeon) and `sparsemax` (FOCUS).
+linear trend. `kernel_ridge` is the other way that `auto` tries. `mean` also has `Guessed`, for rows
+that are guesses already. `rivals` has what others do: nearest neighbors, ridge regression, matching
+pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS).
 
 And for several members:
 
@@ -27,11 +27,8 @@ from types import MappingProxyType
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
-from vecfill.model.predictors.linear import LinearRidge
-from vecfill.model.predictors.matching_pursuit import MatchingPursuit
 from vecfill.model.predictors.mean import Guessed, Mean
-from vecfill.model.predictors.nearest import Nearest
-from vecfill.model.predictors.sparsemax import Sparsemax
+from vecfill.model.predictors.rivals import LinearRidge, MatchingPursuit, Nearest, Sparsemax
 
 RIVALS: Mapping[str, Predictor] = MappingProxyType(
     {

@@ -36,7 +36,7 @@ class Fused(Predictor):
 
     Examples
     --------
-    >>> from vecfill.model.predictors.nearest import Nearest
+    >>> from vecfill.model.predictors.rivals import Nearest
     >>> from vecfill.model.space import Space
     >>> line = np.arange(4.0)[:, None]
     >>> space = SourcesSpace([[Member("a", Space(line), np.arange(4), 4)],

@@ -19,9 +19,9 @@ import numpy as np
 from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import unit
 from vecfill.method.engine import fill, row_blocks
 from vecfill.method.scaling import in_range_of
-from vecfill.model.directions import unit
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, Mix, Prediction
@@ -211,7 +211,8 @@ class KernelRidge(Predictor):
         ridges = RIDGES if self.ridge is None else (self.ridge,)
         best, best_score = self, -np.inf
         for width in WIDTHS if has_width else (self.width,):
-            factors = self._factors(self._kernel(space, width), sample, known_rows)
+            kernel = replace(self, width=width).kernel_in(space)
+            factors = self._factors(kernel, sample, known_rows)
             scores = _looked_over(factors, known, ridges)
             place = int(np.argmax(scores))
             if scores[place] > best_score:
@@ -224,7 +225,7 @@ class KernelRidge(Predictor):
         ready = self.tuned(space, known_rows)
         assert ready.ridge is not None
         known = np.flatnonzero(known_rows.is_known)
-        kernel = ready._kernel(space, ready.width)
+        kernel = ready.kernel_in(space)
         # Then these are the rows that it was tuned on, and their factors may still be there.
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
             factors = ready._factors(kernel, known, known_rows)
@@ -244,12 +245,10 @@ class KernelRidge(Predictor):
 
         return factors_of(kernel, sample, gram)
 
-    def _kernel(self, space: Space, width: float | None) -> Kernel:
-        return Kernel(space, self.preparation, self.kernel, 1.0 if width is None else width)
-
     def kernel_in(self, space: Space) -> Kernel:
         """Return the kernel of a space; the width must have been chosen."""
-        return self._kernel(space, self.width)
+        width = 1.0 if self.width is None else self.width
+        return Kernel(space, self.preparation, self.kernel, width)
 
     def solved(self, space: Space, known_rows: KnownRows) -> Solved:
         """Return the regression on the known rows; width and strength must have been chosen."""
@@ -300,9 +299,10 @@ class KernelMix(Mix):
         """Return the kernel of some rows with the landmarks."""
         return self.solved.kernel.between(self.rows[block], self.solved.landmarks)
 
-    def _filled(self, put: Callable[[slice, np.ndarray], None]) -> np.ndarray:
-        """Return a number for each row that is wanted."""
-        numbers, blocks = np.empty(self.rows.size), row_blocks(self.rows.size, ROWS_PER_BLOCK)
+    def _filled(self, put: Callable[[slice, np.ndarray], None], *n_columns: int) -> np.ndarray:
+        """Return a number, or a row of them, for each row that is wanted."""
+        size = self.rows.size
+        numbers, blocks = np.empty((size, *n_columns)), row_blocks(size, ROWS_PER_BLOCK)
         fill([numbers], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
         return numbers
 
@@ -323,14 +323,11 @@ class KernelMix(Mix):
 
     def _along(self, slopes: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Return what slopes give to every wanted row."""
-        values = np.empty((self.rows.size, mean.size))
 
         def put(block: slice, part: np.ndarray) -> None:
             part[:] = mean + self._alike(block) @ slopes
 
-        blocks = row_blocks(self.rows.size, ROWS_PER_BLOCK)
-        fill([values], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
-        return values
+        return self._filled(put, mean.size)
 
     @one_blas_thread()
     def misfit(self) -> np.ndarray:

@@ -173,10 +173,9 @@ class LatentSemantic(Predictor):
             slopes, shift, _ = self._line(space, known_rows)
             line = mix.rows @ slopes + shift
             trend = Trend(line.__getitem__, np.empty((0, known_rows.n_dims)), np.nan)
-            residuals = (
-                self._mixed_residuals(space, known_rows, mix) if self.residual_share else None
-            )
-            vectors = self.put_on(line, residuals)
+            vectors = line
+            if self.residual_share:
+                vectors = self.put_on(line, self._mixed_residuals(space, known_rows, mix))
         return Prediction(in_range_of(dtype, vectors), Composition(mix, trend))
 
     def _filled(self, space: Space, known_rows: KnownRows) -> np.ndarray:
@@ -366,7 +365,7 @@ class LatentSemantic(Predictor):
         known_rows: KnownRows,
         values: np.ndarray,
         tol: float,
-        places: np.ndarray | None = None,
+        places: np.ndarray | None,
     ) -> Propagation:
         """Return the known rows' `values`, propagated to the unknown rows, or to some of them."""
         weights, n_jobs = space.weights(self.weights_key), space.n_jobs
@@ -383,8 +382,7 @@ class LatentSemantic(Predictor):
             rng=np.random.default_rng(self.seed),
             n_jobs=n_jobs,
         )
-        is_whole = places is None
-        return solution if is_whole else replace(solution, vectors=solution.vectors[places])
+        return solution if places is None else replace(solution, vectors=solution.vectors[places])
 
     def fill(self, space: Space, known_rows: KnownRows, *, tol: float = TOL) -> Composition:
         """Write the unknown rows into the embedding given; no second array is made."""

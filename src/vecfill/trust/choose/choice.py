@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
-from vecfill.model.directions import leading_axes, unit
+from vecfill.machine.lengths import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.space import Space
@@ -119,7 +119,7 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
 
     Examples
     --------
-    >>> from vecfill.model.directions import unit
+    >>> from vecfill.machine.lengths import unit
     >>> rng = np.random.default_rng(0)
     >>> truth, other = unit(rng.normal(size=(50, 5))), unit(rng.normal(size=(50, 5)))
     >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01

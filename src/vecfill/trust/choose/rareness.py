@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vecfill._types import KnownMask
-from vecfill.inputs.describing import NAMES, PARTS
+from vecfill.inputs.alignment import NAMES, PARTS
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Fused

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from vecfill.machine.lengths import row_lengths
+from vecfill.machine.lengths import row_lengths, unit
 from vecfill.method.engine import Workers, fill, row_blocks
-from vecfill.model.directions import unit
 
 ROWS_PER_BLOCK = 256
 

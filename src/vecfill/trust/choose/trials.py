@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.machine.lengths import unit
 from vecfill.method.engine import parallel_map
 from vecfill.method.scaling import scaled_together
-from vecfill.model.directions import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
 from vecfill.model.predictors.base import Hiding

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vecfill._types import EmbeddingVectors
-from vecfill.model.directions import unit
+from vecfill.machine.lengths import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor

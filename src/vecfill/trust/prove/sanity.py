@@ -15,8 +15,8 @@ import numpy as np
 
 from vecfill.embedding import Embedding, printable
 from vecfill.inputs.names.vocabulary import frequent_and_even
+from vecfill.machine.lengths import unit
 from vecfill.method.engine import row_blocks
-from vecfill.model.directions import unit
 from vecfill.model.fitted import Model
 from vecfill.model.stretch import spread
 from vecfill.trust.prove.proof import Proof

@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from vecfill.errors import InputError
-from vecfill.machine.lengths import row_lengths
+from vecfill.machine.lengths import leading_axes, row_lengths, unit
 from vecfill.method.engine import row_blocks
-from vecfill.model.directions import leading_axes, unit
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Prediction
 from vecfill.model.wanted import ALL, Wanted

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vecfill._types import KnownMask
-from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.describing import NAMES, PARTS
+from vecfill.inputs.alignment import NAMES, PARTS, Alignment
 from vecfill.inputs.names.siblings import SEVERAL_WORDS
 from vecfill.inputs.rarity import has_several_words
 from vecfill.model.fitted import Model
