@@ -37,6 +37,7 @@ from vecfill.trust.choose.candidates import (
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
+from vecfill.trust.choose.twins import twins_of
 from vecfill.wording import count
 
 if TYPE_CHECKING:
@@ -236,7 +237,10 @@ def choose(
             "no choice; its vectors cannot be checked on so few."
         )
     n_folds = n_folds_of(n_known, is_known.size)
-    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    twins = twins_of(embedding, is_known)
+    folds = list(
+        hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
+    )
     # The race needs no such saving: it looks at a sample of the rows.
     fewer = FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)

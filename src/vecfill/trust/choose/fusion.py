@@ -29,6 +29,7 @@ from vecfill.trust.choose.choice import (
 )
 from vecfill.trust.choose.folds import Fold, hidden_folds
 from vecfill.trust.choose.scores import total_score
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
@@ -140,7 +141,10 @@ def choose_sources(
         if progress is not None:
             progress(number + 1, n_steps)
     _refuse_without_known(reports)
-    folds = list(hidden_folds(is_known, n_folds=N_FOLDS, seed=seed, enough=ENOUGH_HIDDEN))
+    twins = twins_of(embedding, is_known)
+    folds = list(
+        hidden_folds(is_known, n_folds=N_FOLDS, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
+    )
     choice = weighed(space, reports, embedding, is_known, folds, goal, words)
     if progress is not None:
         progress(n_steps, n_steps)

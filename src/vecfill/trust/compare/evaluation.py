@@ -27,6 +27,7 @@ from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.wording import html_details, html_table
@@ -245,7 +246,7 @@ def evaluate_rows(
     # 32-bit sums would give the mean a direction of its own: rounding.
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
-    folds = _folds(is_known, n_folds, hide, rarity, seed)
+    folds = _folds(is_known, n_folds, hide, rarity, seed, twins_of(embedding, is_known))
     options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
     options["words"] = words
     parts: dict[str, list[RowScores]] = {}
@@ -291,16 +292,21 @@ def evaluate_rows(
 
 
 def _folds(
-    is_known: KnownMask, n_folds: int, hide: str, rarity: Rarity | None, seed: int
+    is_known: KnownMask,
+    n_folds: int,
+    hide: str,
+    rarity: Rarity | None,
+    seed: int,
+    twins: np.ndarray | None,
 ) -> list[Fold]:
     if hide == "random":
-        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
+        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed, twins=twins))
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
             "does not tell. Pass counts=."
         )
-    return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
+    return [rarest_block(is_known, rarity.values, share=share, twins=twins) for share in BLOCKS]
 
 
 def _auto(
