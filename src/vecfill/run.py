@@ -31,12 +31,14 @@ from vecfill.trust.lengths import norm_factors
 from vecfill.trust.notes import (
     collapsed,
     degree_notes,
+    leak_notes,
     no_signal,
     notes_on_trust,
     sanity_notes,
     undescribed_notes,
 )
 from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.leaks import is_used, leaks_of, without_leaks
 from vecfill.trust.prove.proof import Proof, prove
 from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
 from vecfill.wording import count
@@ -108,15 +110,18 @@ def impute_aligned(
         min_degrees = requested.min_degrees or MIN_DEGREES
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
     _refuse_one_method(space, requested, how)
+    leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
+    space = without_leaks(space, leaks)
     give_back()
     decision = _decided(space, alignment, requested, how, progress)
+    is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
     give_back()
     progress("Imputing", 0, 2)
     model = _fitted(decision, space, alignment)
     give_back()
     progress("Learning confidence", 1, 2)
-    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed)
+    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed, is_void=is_void)
     progress("Learning confidence", 2, 2)
     is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = _is_kept(alignment, proof.confidence, trust) & is_described
@@ -133,8 +138,10 @@ def impute_aligned(
         sanity=sanity,
         is_kept=is_kept,
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
+        leaks=leaks,
         notes=(
             *sanity_notes(sanity),
+            *leak_notes(leaks, is_void=is_void),
             *alignment.notes,
             *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
@@ -315,8 +322,10 @@ def evaluate_aligned(
             f"{max(folds, 2 * FEWEST_KNOWN)} are needed to hide them in {folds} folds and choose a "
             "method on the rest."
         )
-    return evaluate_rows(
-        space_of(alignment.domain, n_jobs=n_jobs),
+    space = space_of(alignment.domain, n_jobs=n_jobs)
+    leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
+    evaluation = evaluate_rows(
+        without_leaks(space, leaks),
         alignment.embedding,
         alignment.is_known,
         n_folds=folds,
@@ -328,6 +337,7 @@ def evaluate_aligned(
         seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
+    return replace(evaluation, leaks=leaks)
 
 
 def check_evaluated(ask: Ask) -> None:

@@ -39,6 +39,9 @@ ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would change no weight."""
 
 
+LEAKS = "it holds the answer for known entities alone"
+
+
 @dataclass(frozen=True)
 class SourceReport:
     """What became of one source."""
@@ -164,6 +167,8 @@ def _best_variant(
         blank = SourceReport(
             member.name, False, "", int(known.sum()), int((~known).sum()), variant=number
         )
+        if member.is_leaking:
+            return replace(blank, why=LEAKS)
         # Guesses were learnt on other words of the file. No hidden row is needed to choose how.
         if member.is_guess:
             return replace(blank, has_signal=True, predictor=Guessed())

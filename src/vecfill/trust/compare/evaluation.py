@@ -30,6 +30,7 @@ from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
+from vecfill.trust.prove.leaks import Leak
 from vecfill.wording import html_details, html_table
 
 # Enough for 95 % intervals: 25 resamples lie beyond either end.
@@ -86,6 +87,8 @@ class Evaluation:
     """What tables and figures call the methods."""
     tuned: dict[str, tuple[Predictor, ...]] = field(default_factory=dict, repr=False)
     """What each rival was tuned to, fold by fold."""
+    leaks: tuple[Leak, ...] = ()
+    """Sources and columns that give known entities away, so that these scores flatter."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -162,6 +165,7 @@ class Evaluation:
             "p_value": self.p_value,
             "has_signal": self.has_signal,
             "verdict": self.verdict,
+            "leaks": [leak.to_dict() for leak in self.leaks],
         }
 
     def _rows(self) -> list[tuple[str, list[float]]]:
@@ -182,13 +186,15 @@ class Evaluation:
         for name, (centred, mrr, hits, cosine, ratio) in rows:
             columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
             lines.append(f"{name:{wide}}{columns}")
-        return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
+        lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
+        return "\n".join([*lines, *map(str, self.leaks)])
 
     def _repr_html_(self) -> str:
         head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
         rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
+            + "".join(f"<p>{escape(str(leak))}</p>" for leak in self.leaks)
             + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")

@@ -91,9 +91,18 @@ class Proof:
 
 
 def prove(
-    model: Model, alignment: Alignment, decision: Decision, *, level: float, seed: int
+    model: Model,
+    alignment: Alignment,
+    decision: Decision,
+    *,
+    level: float,
+    seed: int,
+    is_void: bool = False,
 ) -> Proof:
-    """Return what hiding known rows proves about a model's imputed rows."""
+    """Return what hiding known rows proves about a model's imputed rows.
+
+    It `is_void` if the vectors come from a source that holds the answer for known rows alone.
+    """
     if alignment.n_known < FEWEST_KNOWN:
         return Proof()
     hiding = _Hiding(model, alignment, decision, seed)
@@ -117,6 +126,7 @@ def prove(
         Teacher.of(random, kinds, "random"),
         level,
         alignment.rarity is not None and alignment.rarity.spares_several,
+        is_void,
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
