@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -38,7 +39,7 @@ from vecfill.trust.notes import (
     undescribed_notes,
 )
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.leaks import is_used, leaks_of, without_leaks
+from vecfill.trust.prove.leaks import Leak, is_used, leaks_of, without_leaks
 from vecfill.trust.prove.proof import Proof, prove
 from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
 from vecfill.wording import count
@@ -113,7 +114,7 @@ def impute_aligned(
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
     give_back()
-    decision = _decided(space, alignment, requested, how, progress)
+    decision = _decided(space, alignment, requested, how, leaks, progress)
     is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
     give_back()
@@ -129,7 +130,7 @@ def impute_aligned(
     progress("Looking at the vectors", 0, 0)
     sanity = _sanity(model, alignment, proof, is_described)
     if sanity is not None and sanity.verdict == "collapsed" and not how.force:
-        raise CollapseError(collapsed(sanity))
+        raise CollapseError(" ".join([collapsed(sanity), *map(str, leaks)]))
     return Result(
         alignment=alignment.with_few_words(),
         model=model,
@@ -191,6 +192,7 @@ def _decided(
     alignment: Alignment,
     requested: Predictor | None,
     how: Method,
+    leaks: Sequence[Leak],
     progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
@@ -216,14 +218,15 @@ def _decided(
             progress=partial(progress, "Choosing the method"),
         )
     if not alignment.is_known.all():
-        refuse_without_signal(decision.choice, how)
+        refuse_without_signal(decision.choice, how, leaks)
     return decision
 
 
-def refuse_without_signal(choice: Choice | None, how: Method) -> None:
+def refuse_without_signal(choice: Choice | None, how: Method, leaks: Sequence[Leak] = ()) -> None:
     """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
     if choice is not None and not choice.has_signal and not how.force:
-        raise NoSignalError(no_signal(choice))
+        # What gives known entities away may be all there seemed to be.
+        raise NoSignalError(" ".join([no_signal(choice), *map(str, leaks)]))
 
 
 def _forget_others(space: AnySpace, predictor: Predictor) -> None:

@@ -10,7 +10,6 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import Choice
 from vecfill.trust.choose.decision import Decision
-from vecfill.trust.choose.fusion import LEAKS
 from vecfill.trust.prove.leaks import Leak
 from vecfill.trust.prove.proof import Proof
 from vecfill.trust.prove.sanity import Sanity
@@ -57,17 +56,10 @@ def _change(before: float, after: float) -> str:
 
 def leak_notes(leaks: Sequence[Leak], *, is_void: bool) -> tuple[str, ...]:
     """Return what gives known entities away, and what follows for the new vectors."""
-    notes = []
-    for leak in leaks:
-        outcome = ""
-        if leak.lowers_trust:
-            outcome = " It was not used."
-            if is_void:
-                outcome = (
-                    " Hidden entities prove nothing here: no confidence and no bounds are given."
-                )
-        notes.append(f"{leak}{outcome}")
-    return tuple(notes)
+    outcome = " It was not used."
+    if is_void:
+        outcome = " Hidden entities prove nothing here: no confidence and no bounds are given."
+    return tuple(f"{leak}{outcome if leak.lowers_trust else ''}" for leak in leaks)
 
 
 def degree_notes(predictor: Predictor, space: Space) -> tuple[str, ...]:
@@ -113,8 +105,4 @@ def no_signal(choice: Choice) -> str:
         f"p = {choice.p_value:.2g}). Imputed vectors would be worse than the mean of the known "
         "ones. Check that names and rows belong together, or use another table; force=True "
         "imputes anyway."
-    ) + "".join(
-        f" Source {report.name!r} was not used: {report.why}."
-        for report in choice.sources
-        if report.why == LEAKS
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ FEWEST_UNKNOWN = 10
 RIDGE = 0.05
 """Of standardized columns: keeps covariances of few rows from being singular."""
 MOST_NAMED = 5
+BLANK = 1e-6
+"""Spreads of a column by which values that stand for nothing may differ."""
 
 
 @dataclass(frozen=True)
@@ -181,18 +184,22 @@ def _answers(
         name: rows for name, rows in rows_of.items() if rows.is_enough and rows.restored >= RESTORED
     }
     columns = {source.name: source.variants[0].columns for source in domain.sources}
+    alone = {name: rows.agreement([]) for name, rows in suspects.items()}
     leaks: list[Leak] = []
     while suspects:
-        gaps = {}
-        for name, rows in suspects.items():
-            beside = [rows_of[other] for other in rows_of if other != name]
-            gaps[name] = rows.agreement(beside)
-        name = max(gaps, key=lambda suspect: abs(gaps[suspect] - 0.5))
-        rows = suspects.pop(name)
-        if abs(gaps[name] - 0.5) - CLEAR * rows.error(gaps[name]) < APART:
+        beside = {
+            name: rows.agreement([rows_of[other] for other in rows_of if other != name])
+            for name, rows in suspects.items()
+        }
+        clear = [name for name, rows in suspects.items() if rows.is_apart(beside[name])]
+        if not clear:
             break
+        # A leak breaks the pattern of an honest source beside it as well, but restores more, and
+        # mostly breaks its own.
+        name = max(clear, key=lambda name: suspects[name].blame(alone[name], beside[name]))
+        rows = suspects.pop(name)
         named = rows.named(columns.get(name, ()))
-        leaks.append(Leak(name, "answer", named, rows.restored, gaps[name], rows.n_unknown))
+        leaks.append(Leak(name, "answer", named, rows.restored, beside[name], rows.n_unknown))
         del rows_of[name]
     return leaks
 
@@ -226,7 +233,7 @@ class _Rows:
         """Whether there are enough rows of both kinds to tell."""
         return self.n_known >= FEWEST_KNOWN and self.n_unknown >= FEWEST_UNKNOWN
 
-    @property
+    @cached_property
     def restored(self) -> float:
         """Mean centred cosine of known rows that a ridge regression has not seen."""
         cosines = np.empty(self.n_known)
@@ -252,6 +259,8 @@ class _Rows:
         A row breaks it as far as its columns cannot be told from each other and from the leading
         directions of the sources `beside`. What is told is learnt on known rows, other ones.
         """
+        if self._is_blank:
+            return 1.0
         parts = [self.columns, *(other.at(self.rows) for other in beside)]
         columns, n_own = np.hstack(parts), self.columns.shape[1]
         of_known, of_unknown = np.empty(self.n_known), np.zeros(self.n_unknown)
@@ -266,6 +275,13 @@ class _Rows:
         pairs = self.n_known * self.n_unknown
         return float((ranks.sum() - self.n_unknown * (self.n_unknown + 1) / 2) / pairs)
 
+    @property
+    def _is_blank(self) -> bool:
+        """Whether most unknown rows are one row, such as the mean or zeros, and few known ones."""
+        middle = np.median(self.columns[self.n_known :], axis=0)
+        is_same = (np.abs(self.columns - middle) <= BLANK).all(axis=1)
+        return bool(is_same[self.n_known :].mean() > 0.5 and is_same[: self.n_known].mean() < 0.05)
+
     def at(self, rows: np.ndarray) -> np.ndarray:
         """Return the leading directions of this source at rows of the whole; zeros where absent."""
         place_of = np.full(self.member.n_all, -1)
@@ -275,7 +291,15 @@ class _Rows:
         steps[places < 0] = 0.0
         return steps @ leading_axes(steps, min(MOST_BESIDE, steps.shape[1]))
 
-    def error(self, agreement: float) -> float:
+    def is_apart(self, agreement: float) -> bool:
+        """Tell whether unknown rows clearly break the pattern, or have hardly any."""
+        return abs(agreement - 0.5) - CLEAR * self._error(agreement) >= APART
+
+    def blame(self, alone: float, beside: float) -> float:
+        """Return how likely this source is the one that leaks, by its agreements; no unit."""
+        return self.restored * (abs(alone - 0.5) + abs(beside - 0.5))
+
+    def _error(self, agreement: float) -> float:
         """Return the standard error of such a chance, after Hanley and McNeil (1982)."""
         first, second = agreement / (2 - agreement), 2 * agreement**2 / (1 + agreement)
         variance = agreement * (1 - agreement)
