@@ -37,6 +37,8 @@ def made_cases(seed: int) -> Iterator[Case]:
     blank.loc[blank.index[400::2], ["city", "description"]] = None
     yield "honest table", {"facts": facts}, vectors, is_known
     yield "half lack two facts", {"facts": vf.as_domain(blank).vectors}, vectors, is_known
+    blank.loc[blank.index[400:], ["city", "description"]] = None
+    yield "all lack two facts", {"facts": vf.as_domain(blank).vectors}, vectors, is_known
     yield "honest halves", {"a": facts[:, ::2], "b": facts[:, 1::2]}, vectors, is_known
     shifted = facts + 1.5 * np.outer(~is_known, rng.normal(size=facts.shape[1]) * facts.std(axis=0))
     yield "honest, unknown shifted", {"facts": shifted}, vectors, is_known
@@ -106,7 +108,8 @@ def measured(case: Case) -> tuple[list[str], float, float]:
     }
     domain = joint([Source(source, (rows,)) for source, rows in domains.items()])
     space = space_of(domain)
-    reported = [leak.source for leak in leaks_of(space, domain, vectors, is_known)]
+    leaks = leaks_of(space, domain, vectors, is_known)
+    reported = [f"{leak.kind} in {leak.source}" for leak in leaks]
     member: Member = space.members[-1]
     last = _Rows(member, vectors, is_known)
     return reported, last.restored, last.agreement([])
@@ -125,9 +128,9 @@ def main() -> None:
             by_case.setdefault(case[0], []).append(measured(case))
     for case in (case for source in [cities(), *map(real_cases, options.sets)] for case in source):
         by_case[case[0]] = [measured(case)]
-    print("| case | reported | restored | agreement |\n| --- | --- | --- | --- |")
+    print("| case | answer reported | restored | agreement |\n| --- | --- | --- | --- |")
     for name, outcomes in by_case.items():
-        n_named = sum(bool(reported) for reported, _, _ in outcomes)
+        n_named = sum(any("answer" in name for name in reported) for reported, _, _ in outcomes)
         sources = sorted({source for reported, _, _ in outcomes for source in reported})
         restored = [restored for _, restored, _ in outcomes]
         agreement = [agreement for _, _, agreement in outcomes]

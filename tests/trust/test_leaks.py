@@ -63,7 +63,7 @@ def leaks_in(rows_of, vectors, is_known=IS_KNOWN):
 
 def test_a_table_with_the_answer_is_named_and_gets_no_confidence_and_no_bounds():
     _, vectors = facts_and_vectors()
-    result = vf.impute(answer_of(vectors), known_of(vectors))
+    result = vf.impute(answer_of(vectors), known_of(vectors), candidates="classic")
     (leak,) = of_kind(result.leaks, "answer")
     assert leak.source == "table"
     assert set(leak.columns) <= {f"f{number}" for number in range(N_DIMS)}
@@ -78,7 +78,7 @@ def test_a_table_with_the_answer_is_named_and_gets_no_confidence_and_no_bounds()
 def test_entities_that_come_later_get_no_confidence_from_a_leak_either():
     _, vectors = facts_and_vectors()
     answer = answer_of(vectors)
-    model = vf.impute(answer, known_of(vectors)).to_model()
+    model = vf.impute(answer, known_of(vectors), candidates="classic").to_model()
     later = answer.iloc[-5:].set_axis([f"new{row}" for row in range(5)])
     added = model.add(later.rename_axis("name"))
     assert added.confidence.values.max() == 0.0
@@ -87,18 +87,25 @@ def test_entities_that_come_later_get_no_confidence_from_a_leak_either():
 
 def test_beside_an_honest_table_a_leak_is_not_used():
     facts, vectors = facts_and_vectors()
-    result = vf.impute({"facts": facts, "leak": answer_of(vectors)}, known_of(vectors))
+    result = vf.impute(
+        {"facts": facts, "leak": answer_of(vectors)}, known_of(vectors), candidates="classic"
+    )
     used = {source.name: source.is_kept for source in result.sources}
     assert used == {"facts": True, "leak": False}
     assert [leak.source for leak in of_kind(result.leaks, "answer")] == ["leak"]
-    alone = vf.impute({"facts": facts}, known_of(vectors))
+    alone = vf.impute({"facts": facts}, known_of(vectors), candidates="classic")
     np.testing.assert_allclose(result.embedding.vectors, alone.embedding.vectors, atol=1e-6)
     assert result.confidence.values.mean() > 0.3
 
 
 def test_an_evaluation_names_a_leak_and_does_not_use_it():
     facts, vectors = facts_and_vectors()
-    report = vf.evaluate({"facts": facts, "leak": answer_of(vectors)}, known_of(vectors), folds=2)
+    report = vf.evaluate(
+        {"facts": facts, "leak": answer_of(vectors)},
+        known_of(vectors),
+        folds=2,
+        candidates="classic",
+    )
     assert [leak.source for leak in of_kind(report.leaks, "answer")] == ["leak"]
     assert report.to_dict()["leaks"][0]["kind"] == "answer"
     assert "hold the answer" in str(report)
@@ -163,7 +170,7 @@ def noise_with_twins():
 def test_noise_with_twins_is_refused_and_the_twins_are_named():
     table, known = noise_with_twins()
     with pytest.raises(vf.NoSignalError, match=r"15 known entities have .*item000 Inc. = item000"):
-        vf.impute(table, known)
+        vf.impute(table, known, candidates="classic")
 
 
 def test_twins_are_hidden_together():
@@ -214,7 +221,7 @@ def test_only_one_of_several_twins_races():
 
 def test_a_column_that_numbers_the_rows_is_named():
     facts, vectors = facts_and_vectors()
-    result = vf.impute(facts.assign(id=np.arange(N_ROWS)), known_of(vectors))
+    result = vf.impute(facts.assign(id=np.arange(N_ROWS)), known_of(vectors), candidates="classic")
     (leak,) = of_kind(result.leaks, "order")
     assert leak.columns == ("id",)
     assert any("'id'" in note and "numbers the rows" in note for note in result.notes)
@@ -224,7 +231,7 @@ def test_a_timestamp_that_is_the_same_for_all_unknown_entities_is_named():
     facts, vectors = facts_and_vectors()
     times = np.full(N_ROWS, float(N_ROWS))
     times[:N_KNOWN] = np.argsort(np.argsort(vectors[:N_KNOWN, 0]))
-    result = vf.impute(facts.assign(time=times), known_of(vectors))
+    result = vf.impute(facts.assign(time=times), known_of(vectors), candidates="classic")
     (leak,) = of_kind(result.leaks, "apart")
     assert leak.columns == ("time",)
 
@@ -233,14 +240,14 @@ def test_a_rank_that_only_known_entities_can_have_is_named():
     facts, vectors = facts_and_vectors()
     ranks = np.random.default_rng(0).permutation(N_KNOWN) + 1.0
     ranks = np.r_[ranks, 1000.0 + np.arange(N_UNKNOWN) % 7]
-    result = vf.impute(facts.assign(rank=ranks), known_of(vectors))
+    result = vf.impute(facts.assign(rank=ranks), known_of(vectors), candidates="classic")
     assert [leak.columns for leak in of_kind(result.leaks, "apart")] == [("rank",)]
 
 
 def test_rarity_that_overlaps_is_no_leak():
     facts, vectors = facts_and_vectors()
     people = np.random.default_rng(0).normal(size=N_ROWS) + 2.0 * IS_KNOWN
-    result = vf.impute(facts.assign(people=people), known_of(vectors))
+    result = vf.impute(facts.assign(people=people), known_of(vectors), candidates="classic")
     assert result.leaks == ()
 
 
@@ -265,7 +272,12 @@ def test_a_text_does_not_give_away_the_word_of_its_entity(name, form):
     colours = rng.choice(["red", "blue", "green"], size=N_ROWS)
     texts = [f"{colours[row]} {form.format(stem)}" for row, stem in enumerate(stems)]
     with pytest.raises(vf.NoSignalError):
-        vf.impute({"texts": vf.text(table_of({"text": texts}, names))}, known, names="off")
+        vf.impute(
+            {"texts": vf.text(table_of({"text": texts}, names))},
+            known,
+            names="off",
+            candidates="classic",
+        )
 
 
 def test_a_text_that_comes_later_loses_the_forms_of_its_entity_too():

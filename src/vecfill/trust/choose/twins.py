@@ -77,8 +77,8 @@ def _near(known: np.ndarray) -> np.ndarray:
     pairs = pairs[(gaps**2).sum(axis=1) <= limit**2]
     if not len(pairs):
         return places
-    joined = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(known),) * 2)
-    _, label = connected_components(joined, directed=False)
+    edges = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(known),) * 2)
+    _, label = connected_components(edges, directed=False)
     return np.unique(label, return_index=True)[1][label]
 
 

@@ -100,13 +100,14 @@ class Leak:
             )
         assert self.restored is not None
         assert self.agreement is not None
-        which = f" (mostly by {names})" if names else ""
+        mostly = f" (mostly by {names})" if names else ""
+        apart = max(self.agreement, 1.0 - self.agreement)
         return (
             f"Source {self.source!r} seems to hold the answer for known entities alone. It "
-            f"restores hidden vectors with a centred cosine of {self.restored:.2f}{which}, and its "
-            "rows of unknown entities do not follow the pattern of the known ones: it tells them "
-            f"apart with a probability of {max(self.agreement, 1.0 - self.agreement):.2f}. If its "
-            "values were made from the embedding, leave it out."
+            f"restores hidden vectors with a centred cosine of {self.restored:.2f}{mostly}, and "
+            "its rows of unknown entities do not follow the pattern of the known ones: they are "
+            f"told apart with a probability of {apart:.2f}. If its values were made from the "
+            "embedding, leave it out."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +161,7 @@ def is_used(leaks: Sequence[Leak], predictor: Predictor, space: AnySpace) -> boo
     if not leaking or not space.is_joint:
         return bool(leaking)
     pairs = predictor.by_source(space)
-    return any(used is not None and member.name in leaking for member, used in pairs)
+    return any(member.name in leaking for member, predictor in pairs if predictor is not None)
 
 
 def _members(space: AnySpace) -> list[Member]:
@@ -188,7 +189,7 @@ def _answers(
     leaks: list[Leak] = []
     while suspects:
         beside = {
-            name: rows.agreement([rows_of[other] for other in rows_of if other != name])
+            name: rows.agreement([rows_of[source] for source in rows_of if source != name])
             for name, rows in suspects.items()
         }
         clear = [name for name, rows in suspects.items() if rows.is_apart(beside[name])]
@@ -247,11 +248,11 @@ class _Rows:
         return float(cosines.mean())
 
     def _slopes(self, is_seen: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        seen = self.columns[: self.n_known][is_seen]
-        gram = seen.T @ seen
+        columns = self.columns[: self.n_known][is_seen]
+        gram = columns.T @ columns
         # One in a hundred of the mean length, a guess: what is copied needs no more.
         gram[np.diag_indices_from(gram)] += 0.01 * np.trace(gram) / len(gram) + 1e-300
-        return np.linalg.solve(gram, seen.T @ steps)
+        return np.linalg.solve(gram, columns.T @ steps)
 
     def agreement(self, beside: Sequence[_Rows]) -> float:
         """Return the chance that an unknown row breaks the pattern more than a known one.
@@ -261,7 +262,7 @@ class _Rows:
         """
         if self._is_blank:
             return 1.0
-        parts = [self.columns, *(other.at(self.rows) for other in beside)]
+        parts = [self.columns, *(source_rows.at(self.rows) for source_rows in beside)]
         columns, n_own = np.hstack(parts), self.columns.shape[1]
         of_known, of_unknown = np.empty(self.n_known), np.zeros(self.n_unknown)
         for number in range(N_FOLDS):
@@ -341,11 +342,10 @@ def _unexplained(columns: np.ndarray, n_own: int, is_seen: np.ndarray) -> np.nda
 
     What columns explain of each other among the seen rows is in the inverse of their covariance.
     """
-    seen = columns[is_seen]
-    centre, spread = seen.mean(axis=0), seen.std(axis=0)
+    centre, spread = columns[is_seen].mean(axis=0), columns[is_seen].std(axis=0)
     # What does not differ among the seen rows would have no scale.
     steps = np.divide(columns - centre, spread, out=np.zeros_like(columns), where=spread > 1e-9)
-    covariance = steps[is_seen].T @ steps[is_seen] / len(seen)
+    covariance = steps[is_seen].T @ steps[is_seen] / is_seen.sum()
     covariance[np.diag_indices_from(covariance)] += RIDGE
     inverse = np.linalg.inv(covariance)
     gaps = (steps @ inverse[:, :n_own]) / np.diag(inverse)[:n_own]
@@ -381,5 +381,5 @@ def _twins(domain: Domain, embedding: EmbeddingVectors, is_known: KnownMask) -> 
     if twins is None:
         return []
     later = np.flatnonzero(twins != np.arange(twins.size))
-    some = [f"{domain.entities[row]} = {domain.entities[twins[row]]}" for row in later[:3]]
-    return [Leak("names", "twins", tuple(some), n_entities=later.size)]
+    examples = [f"{domain.entities[row]} = {domain.entities[twins[row]]}" for row in later[:3]]
+    return [Leak("names", "twins", tuple(examples), n_entities=later.size)]
