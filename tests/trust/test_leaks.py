@@ -11,6 +11,7 @@ from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.prepared import Domain, Source, joint
 from vecfill.model.sources import space_of
 from vecfill.trust.choose import candidates
+from vecfill.trust.choose.choice import permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds, rarest_block
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.leaks import leaks_of
@@ -192,6 +193,16 @@ def test_without_twins_folds_are_the_same_as_ever():
     none_alike = hidden_folds(is_known, n_folds=4, seed=2, twins=np.arange(40))
     for fold, again in zip(plain, none_alike, strict=True):
         assert fold.hidden.tolist() == again.hidden.tolist()
+    some = np.arange(40)
+    first, last = np.flatnonzero(is_known)[[0, -1]]
+    some[last] = first
+    for fold, again in zip(
+        hidden_folds(is_known, n_folds=4, seed=2),
+        hidden_folds(is_known, n_folds=4, seed=2, twins=some),
+        strict=True,
+    ):
+        # But for the twin itself, every row is hidden where it would be anyway.
+        assert set(fold.hidden) - {last} == set(again.hidden) - {last}
     assert twins_of(np.random.default_rng(0).normal(size=(40, 5)), is_known) is None
 
 
@@ -207,6 +218,14 @@ def test_vectors_that_differ_by_rounding_are_twins():
 def test_vectors_that_stand_for_classes_are_no_twins():
     classes = np.eye(4)[np.arange(40) % 4]
     assert twins_of(classes, np.ones(40, bool)) is None
+
+
+def test_twins_are_one_piece_of_evidence():
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.normal(size=(40, 5)), rng.normal(size=(40, 5))
+    twice = np.r_[np.arange(40), np.arange(15)]
+    once = permutation_p_value(predicted, truth)
+    assert permutation_p_value(predicted[twice], truth[twice]) == pytest.approx(once)
 
 
 def test_only_one_of_several_twins_races():

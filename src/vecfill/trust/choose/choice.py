@@ -37,7 +37,7 @@ from vecfill.trust.choose.candidates import (
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
-from vecfill.trust.choose.twins import twins_of
+from vecfill.trust.choose.twins import first_of, twins_of
 from vecfill.wording import count
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01
     (True, True)
     """
+    # One thing under two names is one piece of evidence, not two.
+    if (twins := twins_of(truth, np.ones(len(truth), np.bool_))) is not None:
+        predicted, truth = predicted[first_of(twins)], truth[first_of(twins)]
     n_rows = len(truth)
     # Two rows can be paired in two ways only: nothing would be unlikely.
     if n_rows < 3:

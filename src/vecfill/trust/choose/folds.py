@@ -67,8 +67,8 @@ def hidden_folds(
     """Yield folds that hide each known row once, each as near to the same size as can be.
 
     With `enough`, no more folds are yielded once so many rows have been hidden: large sets need
-    no second look at every row. Rows that have the same number in `twins` are hidden together
-    (see `vecfill.trust.choose.twins`), in fewer folds if there are not so many numbers.
+    no second look at every row. Rows of which the same known row is the first in `twins` are hidden
+    with it, and all others where they would be anyway (see `vecfill.trust.choose.twins`).
 
     Examples
     --------
@@ -85,18 +85,19 @@ def hidden_folds(
     # Entities often come sorted. A fold of rows that stand together would be harder than the
     # unknown rows are.
     order = np.random.default_rng(seed).permutation(known.size)
-    numbers = known if twins is None else twins[known]
-    # Dealt out by the first row of each number: without twins, these are all rows as they stand.
-    firsts = (
-        order if twins is None else order[np.sort(np.unique(numbers[order], return_index=True)[1])]
-    )
+    fold_number = np.empty(known.size, np.int64)
+    # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
+    fold_number[order] = np.arange(known.size) % n_folds
+    if twins is not None:
+        fold_number = fold_number[np.searchsorted(known, twins[known])]
     n_hidden = 0
-    for first in range(min(n_folds, firsts.size)):
+    for number in range(n_folds):
         if enough is not None and n_hidden >= enough:
             return
-        # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
-        places = firsts[first :: min(n_folds, firsts.size)]
-        fold = fold_of(is_known, with_twins(places, numbers))
+        # Where only twins were dealt, nothing is left of a fold.
+        if not (places := np.flatnonzero(fold_number == number)).size:
+            continue
+        fold = fold_of(is_known, places)
         n_hidden += fold.hidden.size
         yield fold
 
