@@ -30,6 +30,7 @@ from vecfill.trust.choose.fusion import SourceReports
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.explain import Explanation, explained, place_of
 from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.leaks import Leak
 from vecfill.trust.prove.proof import Proof, Suspicion
 from vecfill.trust.prove.sanity import Sanity
 from vecfill.trust.prove.strata import Stratum
@@ -75,6 +76,8 @@ class Result:
     notes: tuple[str, ...]
     sanity: Sanity | None = None
     """What a person sees of the new vectors: how alike they are, and what they are near."""
+    leaks: tuple[Leak, ...] = ()
+    """Sources and columns that give known entities away, so that hidden ones prove too much."""
 
     @cached_property
     def confidence(self) -> Confidence | None:
@@ -277,6 +280,7 @@ class Result:
         ]
         if self.sanity is not None and self.sanity.warning is not None:
             facts.append(("warning", self.sanity.warning))
+        facts += [("warning", str(leak)) for leak in self.leaks if leak.lowers_trust]
         facts.append(("method", self.predictor.in_words()))
         facts += [("" if at else "sources", str(report)) for at, report in enumerate(self.sources)]
         if self.decision.rule is not None:
@@ -328,6 +332,7 @@ class Result:
             "heldout": None if self.heldout is None else self.heldout.means(),
             "p_value": None if self.choice is None else self.choice.p_value,
             "sanity": None if self.sanity is None else self.sanity.to_dict(),
+            "leaks": [leak.to_dict() for leak in self.leaks],
             "confidence": self._confidence_dict(),
             "suspicious": [vars(suspicion).copy() for suspicion in self.suspicious],
             "abstained": list(self.abstained),

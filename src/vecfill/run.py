@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,12 +33,14 @@ from vecfill.trust.lengths import norm_factors
 from vecfill.trust.notes import (
     collapsed,
     degree_notes,
+    leak_notes,
     no_signal,
     notes_on_trust,
     sanity_notes,
     undescribed_notes,
 )
 from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.leaks import Leak, is_used, leaks_of, without_leaks
 from vecfill.trust.prove.proof import Proof, prove
 from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
 from vecfill.wording import count
@@ -110,15 +113,18 @@ def impute_aligned(
         min_degrees = requested.min_degrees or MIN_DEGREES
     _refuse_one_method(alignment.domain, requested, how)
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
+    space = without_leaks(space, leaks)
     give_back()
-    decision = _decided(space, alignment, requested, how, progress)
+    decision = _decided(space, alignment, requested, how, leaks, progress)
+    is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
     give_back()
     progress("Imputing", 0, 2)
     model = _fitted(decision, space, alignment)
     give_back()
     progress("Learning confidence", 1, 2)
-    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed)
+    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed, is_void=is_void)
     progress("Learning confidence", 2, 2)
     is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = _is_kept(alignment, proof.confidence, trust) & is_described
@@ -126,7 +132,7 @@ def impute_aligned(
     progress("Looking at the vectors", 0, 0)
     sanity = _sanity(model, alignment, proof, is_described)
     if sanity is not None and sanity.verdict == "collapsed" and not how.force:
-        raise CollapseError(collapsed(sanity))
+        raise CollapseError(" ".join([collapsed(sanity), *map(str, leaks)]))
     return Result(
         alignment=alignment.with_few_words(),
         model=model,
@@ -135,8 +141,10 @@ def impute_aligned(
         sanity=sanity,
         is_kept=is_kept,
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
+        leaks=leaks,
         notes=(
             *sanity_notes(sanity),
+            *leak_notes(leaks, is_void=is_void),
             *alignment.notes,
             *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
@@ -186,6 +194,7 @@ def _decided(
     alignment: Alignment,
     requested: Predictor | None,
     how: Method,
+    leaks: Sequence[Leak],
     progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
@@ -211,14 +220,15 @@ def _decided(
             progress=partial(progress, "Choosing the method"),
         )
     if not alignment.is_known.all():
-        refuse_without_signal(decision.choice, how)
+        refuse_without_signal(decision.choice, how, leaks)
     return decision
 
 
-def refuse_without_signal(choice: Choice | None, how: Method) -> None:
+def refuse_without_signal(choice: Choice | None, how: Method, leaks: Sequence[Leak] = ()) -> None:
     """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
     if choice is not None and not choice.has_signal and not how.force:
-        raise NoSignalError(no_signal(choice))
+        # What gives known entities away may be all there seemed to be.
+        raise NoSignalError(" ".join([no_signal(choice), *map(str, leaks)]))
 
 
 def _forget_others(space: AnySpace, predictor: Predictor) -> None:
@@ -317,8 +327,10 @@ def evaluate_aligned(
             f"{max(folds, 2 * FEWEST_KNOWN)} are needed to hide them in {folds} folds and choose a "
             "method on the rest."
         )
-    return evaluate_rows(
-        space_of(alignment.domain, n_jobs=n_jobs),
+    space = space_of(alignment.domain, n_jobs=n_jobs)
+    leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
+    evaluation = evaluate_rows(
+        without_leaks(space, leaks),
         alignment.embedding,
         alignment.is_known,
         n_folds=folds,
@@ -330,6 +342,7 @@ def evaluate_aligned(
         seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
+    return replace(evaluation, leaks=leaks)
 
 
 def check_evaluated(ask: Ask) -> None:

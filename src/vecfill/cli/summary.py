@@ -160,7 +160,9 @@ def collapse(result: Result) -> list[Line]:
     """Return what comes first if the new vectors cannot be told apart as they should."""
     warning = None if result.sanity is None else result.sanity.warning
     # The note on stderr has the figures, and so have the lines on spread and nearest words.
-    return [] if warning is None else [("Warning", f"{warning.partition('. ')[0]}.")]
+    warnings = [] if warning is None else [warning]
+    warnings += [str(leak) for leak in result.leaks if leak.lowers_trust]
+    return [("Warning", f"{text.partition('. ')[0]}.") for text in warnings]
 
 
 def sanity(result: Result) -> list[Line]:

@@ -354,6 +354,8 @@ class Member:
     """How many rows the whole has."""
     is_guess: bool = False
     """Whether its rows are guesses of the vectors themselves, learnt on other words."""
+    is_leaking: bool = False
+    """Whether it holds the answer for known rows alone, and is not to be used."""
 
     @property
     def is_present(self) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import Choice
 from vecfill.trust.choose.decision import FEWEST_FOR_BLOCK, Decision
+from vecfill.trust.prove.leaks import Leak
 from vecfill.trust.prove.proof import Proof
 from vecfill.trust.prove.sanity import Sanity
 from vecfill.wording import count, percent
@@ -56,6 +59,14 @@ def _change(before: float, after: float) -> str:
     if first == last:
         return f"stayed at {first}"
     return f"{'rose' if after > before else 'fell'} from {first} to {last}"
+
+
+def leak_notes(leaks: Sequence[Leak], *, is_void: bool) -> tuple[str, ...]:
+    """Return what gives known entities away, and what follows for the new vectors."""
+    outcome = " It was not used."
+    if is_void:
+        outcome = " Hidden entities prove nothing here: no confidence and no bounds are given."
+    return tuple(f"{leak}{outcome if leak.lowers_trust else ''}" for leak in leaks)
 
 
 def degree_notes(predictor: Predictor, space: Space) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ def verdict(result: Result, evaluation: Evaluation | None) -> dict[str, str]:
     if result.sanity is not None and result.sanity.warning is not None:
         kind = "none" if result.sanity.verdict == "collapsed" else "unchecked"
         return _said(kind, "Look at the vectors before you use them", result.sanity.warning)
+    leaking = [str(leak) for leak in result.leaks if leak.lowers_trust]
+    if leaking and result.proof.teachers is not None and result.proof.teachers.is_void:
+        return _said("none", "These vectors are not proved: a source leaks", " ".join(leaking))
     if evaluation is not None:
         means = evaluation.methods["auto"]
         if not evaluation.has_signal:

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from vecfill.model.directions import unit
 
+from vecfill.machine.lengths import unit
 from vecfill.model.known import KnownRows
 from vecfill.model.space import Space
 from vecfill.trust.choose import choice as choice_module

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vecfill.inputs.names.folding import folded
+from vecfill.inputs.names.folding import folded, glued
 
 ENDINGS = ("", "s", "es", "e", "ed", "d", "ing", "er", "ers", "y", "ies", "al", "ic", "'s")
 """Endings of English words that change little of what they mean."""
+
+SHORT_ENDINGS = ("s", "es")
+"""Endings of the other forms of a name that is too short to have a stem."""
 
 SEVERAL_WORDS = "names of several words"
 INFLECTED = "names of one word with another form in the vocabulary"
@@ -62,6 +65,34 @@ def inflected_siblings(entities: Sequence[str], vocabulary: Iterable[str]) -> di
                 if names[place] != token:
                     sibling_of.setdefault(place, word)
     return {entities[place]: sibling_of[place] for place in sorted(sibling_of)}
+
+
+def besides_own(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the words of a text that are no spelling and no other form of its entity's `names`.
+
+    The vector of such a word all but tells that of the entity, and an unknown entity has none. A
+    part of a name of several words says something of its own, and stays.
+
+    Examples
+    --------
+    >>> besides_own(["soft", "sofas", "são", "tomé", "cats"], ["sofa", "São", "cat"])
+    ['soft', 'tomé']
+    """
+    keys = [glued([name])[0] for name in folded(list(names))]
+    own = {key for key in keys if key}
+    # Stems are for long names. Of a short one only the plural and the possessive are sure to be
+    # its own: "cared" is not of "car".
+    own |= {key + ending for key in own for ending in SHORT_ENDINGS}
+    own_stems = {stem for key in keys for stem in _stems(key)}
+    # Few words of a text begin like the name, so few are taken apart.
+    beginnings = {stem[:_SHORTEST_STEM] for stem in own_stems}
+    tokens = glued(folded(list(words)))
+    return [
+        word
+        for word, token in zip(words, tokens, strict=True)
+        if token not in own
+        and (token[:_SHORTEST_STEM] not in beginnings or own_stems.isdisjoint(_stems(token)))
+    ]
 
 
 def _stems(word: str) -> list[str]:

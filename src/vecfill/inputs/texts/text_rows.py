@@ -17,6 +17,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.inputs.later_rows import Facts, LaterRows, TextsReader
+from vecfill.inputs.names.siblings import besides_own
 from vecfill.machine.blas import one_blas_thread
 
 if TYPE_CHECKING:
@@ -183,9 +184,10 @@ def word_means(
     """Return the mean vector of each text's words, weighted by a / (a + share of the word).
 
     The leading component of all means, which is what they have in common, is taken out. The words
-    that name the entity itself, `names`, do not count in its text: the vector of a known entity
-    would tell itself. `columns` are those in which later texts are found. After Arora, Liang and
-    Ma, "A simple but tough-to-beat baseline for sentence embeddings" (2017).
+    that name the entity itself, `names`, do not count in its text, in any spelling or inflection:
+    the vector of a known entity would tell itself. `columns` are those in which later texts are
+    found. After Arora, Liang and Ma, "A simple but tough-to-beat baseline for sentence embeddings"
+    (2017).
 
     Examples
     --------
@@ -198,8 +200,7 @@ def word_means(
 
     row_of = _rows_by_word(embedding)
     tokens = [
-        [word for word in words_of(text) if word not in _words_of_names(of_entity)]
-        for text, of_entity in zip(texts, names, strict=True)
+        besides_own(words_of(text), of_entity) for text, of_entity in zip(texts, names, strict=True)
     ]
     times = Counter(word for words in tokens for word in words)
     n_words = sum(times.values())
@@ -245,7 +246,7 @@ class WordsReader(TextsReader):
         """Return the rows of new texts; one without a known word has none."""
         rows, is_present = [], []
         for name, text in zip(facts.entities, facts.texts(self.columns), strict=True):
-            tokens = [word for word in words_of(text) if word != name.lower()]
+            tokens = besides_own(words_of(text), [name])
             places = [self._place[word] for word in tokens if word in self._place]
             is_present.append(bool(places))
             if places:
@@ -265,11 +266,6 @@ def _rows_by_word(embedding: Embedding) -> dict[str, int]:
     for row, word in enumerate(embedding.words):
         rows.setdefault(word.lower(), row)
     return rows
-
-
-def _words_of_names(names: tuple[str, str]) -> set[str]:
-    """Return the words that are a whole name; a part of a name says something of its own."""
-    return {name.lower() for name in names}
 
 
 def _first_component(rows: np.ndarray) -> np.ndarray | None:

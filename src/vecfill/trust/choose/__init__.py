@@ -1,6 +1,7 @@
 """Which predictor, which sources and which offset: chosen on known rows that are hidden.
 
 - `folds`: Known rows hidden fold by fold: what a method may see, and what it is asked for.
+- `twins`: Known rows that are one thing under two names, and must be hidden together.
 - `scores`: How near imputed vectors come to the truth, row by row.
 - `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.

@@ -24,6 +24,7 @@ from vecfill.model.predictors import KernelRidge, LatentSemantic
 from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
 from vecfill.trust.choose.scores import Judge, total_score
+from vecfill.trust.choose.twins import first_of, twins_of
 
 # From decision 27: in 14 folds the best preparation was first or second in the race.
 N_PREPARATIONS = 2
@@ -204,8 +205,11 @@ def _of_one_width(entrant: KernelRidge) -> KernelRidge:
 
 def race_sample(known_rows: KnownRows) -> KnownRows:
     """Return the known rows, or so many of them that decompositions take hundredths of a second."""
-    known = np.flatnonzero(known_rows.is_known)
-    is_raced = np.zeros(known_rows.is_known.size, np.bool_)
+    is_known = known_rows.is_known
+    twins = twins_of(known_rows.embedding, is_known)
+    # One of several twins: left out alone, each would be told by the others.
+    known = np.flatnonzero(is_known if twins is None else is_known & first_of(twins))
+    is_raced = np.zeros(is_known.size, np.bool_)
     # Not the seed of the folds: another seed must hide other rows, not start another race.
     is_raced[np.random.default_rng(0).permutation(known)[:MOST_RACED]] = True
     return KnownRows(known_rows.embedding, is_raced)

@@ -39,6 +39,7 @@ from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
+from vecfill.trust.choose.twins import first_of, twins_of
 from vecfill.wording import count
 
 if TYPE_CHECKING:
@@ -125,6 +126,9 @@ def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
     >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01
     (True, True)
     """
+    # One thing under two names is one piece of evidence, not two.
+    if (twins := twins_of(truth, np.ones(len(truth), np.bool_))) is not None:
+        predicted, truth = predicted[first_of(twins)], truth[first_of(twins)]
     n_rows = len(truth)
     # Two rows can be paired in two ways only: nothing would be unlikely.
     if n_rows < 3:
@@ -244,7 +248,10 @@ def choose(
             "no choice; its vectors cannot be checked on so few."
         )
     n_folds = n_folds_of(n_known, is_known.size)
-    folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN))
+    twins = twins_of(embedding, is_known)
+    folds = list(
+        hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
+    )
     # The race needs no such saving: it looks at a sample of the rows.
     fewer = FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)

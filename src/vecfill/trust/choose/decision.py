@@ -27,6 +27,7 @@ from vecfill.trust.choose.folds import Fold, rarest_block
 from vecfill.trust.choose.fusion import choose_sources, for_rare, weighed
 from vecfill.trust.choose.rareness import has_own, odds_of_rare
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
+from vecfill.trust.choose.twins import twins_of
 
 # From decision 14, as `CLEAR` is.
 BLOCK = 1 / 3
@@ -139,7 +140,8 @@ def decide(
     # With fewer rows the odds would be chance, and the choice is left as it is.
     if (n_candidates := int(candidates_known.sum())) < FEWEST_FOR_BLOCK:
         return replace(decision, too_few_for_rarity=n_candidates)
-    block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
+    twins = twins_of(embedding, is_known)
+    block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known, twins=twins)
     odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block, may_be_rare)
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.stats import pearson3
 
 from vecfill.machine.blas import one_blas_thread
+from vecfill.machine.lengths import unit
 from vecfill.method.engine import parallel_map
-from vecfill.model.directions import unit
 from vecfill.model.kernels import Kernel, is_binary
 from vecfill.model.space import Space
 

@@ -57,12 +57,18 @@ def judged_together(folds: Sequence[Fold], n_groups: int = N_GROUPS) -> np.ndarr
 
 
 def hidden_folds(
-    is_known: KnownMask, *, n_folds: int, seed: int, enough: int | None = None
+    is_known: KnownMask,
+    *,
+    n_folds: int,
+    seed: int,
+    enough: int | None = None,
+    twins: np.ndarray | None = None,
 ) -> Iterator[Fold]:
     """Yield folds that hide each known row once, each as near to the same size as can be.
 
     With `enough`, no more folds are yielded once so many rows have been hidden: large sets need
-    no second look at every row.
+    no second look at every row. Rows of which the same known row is the first in `twins` are hidden
+    with it, and all others where they would be anyway (see `vecfill.trust.choose.twins`).
 
     Examples
     --------
@@ -79,23 +85,47 @@ def hidden_folds(
     # Entities often come sorted. A fold of rows that stand together would be harder than the
     # unknown rows are.
     order = np.random.default_rng(seed).permutation(known.size)
+    fold_number = np.empty(known.size, np.int64)
+    # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
+    fold_number[order] = np.arange(known.size) % n_folds
+    if twins is not None:
+        fold_number = fold_number[np.searchsorted(known, twins[known])]
     n_hidden = 0
-    for first in range(n_folds):
+    for number in range(n_folds):
         if enough is not None and n_hidden >= enough:
             return
-        # Every n-th row, so that sizes differ by one at most and `enough` means the same for each.
-        fold = fold_of(is_known, np.sort(order[first::n_folds]))
+        # Where only twins were dealt, nothing is left of a fold.
+        if not (places := np.flatnonzero(fold_number == number)).size:
+            continue
+        fold = fold_of(is_known, places)
         n_hidden += fold.hidden.size
         yield fold
 
 
+def with_twins(places: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return places among known rows, ascending, with all others that have one of their numbers.
+
+    Examples
+    --------
+    >>> with_twins(np.array([3, 0]), np.array([5, 6, 7, 6]))
+    array([0, 1, 3])
+    """
+    return np.flatnonzero(np.isin(numbers, numbers[places]))
+
+
 def rarest_block(
-    is_known: KnownMask, rarity: np.ndarray, *, share: float, among: KnownMask | None = None
+    is_known: KnownMask,
+    rarity: np.ndarray,
+    *,
+    share: float,
+    among: KnownMask | None = None,
+    twins: np.ndarray | None = None,
 ) -> Fold:
     """Return a fold that hides a share of the known rows, the rarest ones, as one block.
 
     `rarity` has a value for each row, larger for rarer ones; of equals the later row is hidden.
-    With `among`, rows are hidden among these known ones alone.
+    With `among`, rows are hidden among these known ones alone, and rows that have the number of a
+    hidden one in `twins`.
 
     Examples
     --------
@@ -109,7 +139,8 @@ def rarest_block(
     order = places[np.argsort(rarity[known[places]], kind="stable")]
     # An empty block would have no scores to decide by.
     n_hidden = max(1, round(share * places.size))
-    return fold_of(is_known, np.sort(order[places.size - n_hidden :]))
+    numbers = known if twins is None else twins[known]
+    return fold_of(is_known, with_twins(order[places.size - n_hidden :], numbers))
 
 
 def fold_of(is_known: KnownMask, truth: np.ndarray) -> Fold:

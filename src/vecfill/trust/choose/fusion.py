@@ -22,6 +22,7 @@ from vecfill.model.sources import Member, SourcesSpace
 from vecfill.trust.choose.choice import CHANCE, FEWEST_KNOWN, Choice, FewerDims, choose
 from vecfill.trust.choose.folds import Fold, hidden_folds
 from vecfill.trust.choose.scores import total_score
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
 from vecfill.wording import count, html_table, percent
 
@@ -29,6 +30,9 @@ from vecfill.wording import count, html_table, percent
 N_FOLDS = 5
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would change no weight."""
+
+
+LEAKS = "it holds the answer for known entities alone"
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,10 @@ def choose_sources(
         if progress is not None:
             progress(number + 1, n_steps)
     _refuse_without_known(reports)
-    folds = list(hidden_folds(is_known, n_folds=N_FOLDS, seed=seed, enough=ENOUGH_HIDDEN))
+    twins = twins_of(embedding, is_known)
+    folds = list(
+        hidden_folds(is_known, n_folds=N_FOLDS, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
+    )
     choice = weighed(space, reports, embedding, is_known, folds, goal, words)
     if progress is not None:
         progress(n_steps, n_steps)
@@ -155,6 +162,8 @@ def _best_variant(
         blank = SourceReport(
             member.name, False, "", int(known.sum()), int((~known).sum()), variant=number
         )
+        if member.is_leaking:
+            return replace(blank, why=LEAKS)
         # Guesses were learnt on other words of the file. No hidden row is needed to choose how.
         if member.is_guess:
             return replace(blank, has_signal=True, predictor=Guessed())

@@ -26,8 +26,10 @@ from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
+from vecfill.trust.prove.leaks import Leak
 from vecfill.wording import html_details, html_table
 
 # Enough for 95 % intervals: 25 resamples lie beyond either end.
@@ -84,6 +86,8 @@ class Evaluation:
     """What tables and figures call the methods."""
     tuned: dict[str, tuple[Predictor, ...]] = field(default_factory=dict, repr=False)
     """What each rival was tuned to, fold by fold."""
+    leaks: tuple[Leak, ...] = ()
+    """Sources and columns that give known entities away, so that these scores flatter."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -166,6 +170,7 @@ class Evaluation:
             "p_value": self.p_value,
             "has_signal": self.has_signal,
             "verdict": self.verdict,
+            "leaks": [leak.to_dict() for leak in self.leaks],
         }
 
     def _rows(self) -> list[tuple[str, list[float]]]:
@@ -186,13 +191,15 @@ class Evaluation:
         for name, (centred, mrr, hits, cosine, ratio) in rows:
             columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
             lines.append(f"{name:{wide}}{columns}")
-        return "\n".join([*lines, f"chosen: {self.chosen.in_words()}", self.verdict])
+        lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
+        return "\n".join([*lines, *map(str, self.leaks)])
 
     def _repr_html_(self) -> str:
         head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
         rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
+            + "".join(f"<p>{escape(str(leak))}</p>" for leak in self.leaks)
             + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
@@ -250,7 +257,7 @@ def evaluate_rows(
     # 32-bit sums would give the mean a direction of its own: rounding.
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
-    folds = _folds(is_known, n_folds, hide, rarity, seed)
+    folds = _folds(is_known, n_folds, hide, rarity, seed, twins_of(embedding, is_known))
     options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
     options["words"] = words
     parts: dict[str, list[RowScores]] = {}
@@ -295,16 +302,21 @@ def evaluate_rows(
 
 
 def _folds(
-    is_known: KnownMask, n_folds: int, hide: str, rarity: Rarity | None, seed: int
+    is_known: KnownMask,
+    n_folds: int,
+    hide: str,
+    rarity: Rarity | None,
+    seed: int,
+    twins: np.ndarray | None,
 ) -> list[Fold]:
     if hide == "random":
-        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
+        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed, twins=twins))
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "
             "does not tell. Pass counts=."
         )
-    return [rarest_block(is_known, rarity.values, share=share) for share in BLOCKS]
+    return [rarest_block(is_known, rarity.values, share=share, twins=twins) for share in BLOCKS]
 
 
 def _auto(

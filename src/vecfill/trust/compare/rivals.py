@@ -37,6 +37,7 @@ from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.choose.scores import RowScores, joined, score_rows, total_score
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -133,7 +134,10 @@ class _Trial:
         n_used = int(is_used.sum())
         # Twice as few rows hidden at a time, if a fifth is more than enough.
         n_folds = min(n_used, N_FOLDS if n_used < 2 * N_FOLDS * enough else n_used // enough)
-        self.folds = list(hidden_folds(is_used, n_folds=n_folds, seed=seed, enough=enough))
+        twins = twins_of(known_rows.embedding, is_used)
+        self.folds = list(
+            hidden_folds(is_used, n_folds=n_folds, seed=seed, enough=enough, twins=twins)
+        )
         self.seen_rows = [KnownRows(known_rows.embedding, fold.is_seen) for fold in self.folds]
         self.known = known_rows.embedding[is_used]
         self.space, self.goal = space, goal

@@ -62,6 +62,16 @@ class Confidence:
             plain_lower_bound=np.minimum(self.plain_lower_bound, limit.plain_lower_bound),
         )
 
+    def unproved(self) -> Confidence:
+        """Return what is left where hidden rows prove nothing: no confidence, and no bounds."""
+        nothing = np.full_like(self.values, -1.0)
+        return replace(
+            self,
+            values=np.zeros_like(self.values),
+            lower_bound=nothing,
+            plain_lower_bound=nothing.copy(),
+        )
+
     def cautious(self, rows: np.ndarray) -> Confidence:
         """Return bounds that no signal raises, for rows about which nothing is proved.
 

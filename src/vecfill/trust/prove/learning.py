@@ -177,6 +177,8 @@ class Teachers:
     level: float
     spares_several: bool = False
     """Whether names of several words are unknown for another reason than rarity."""
+    is_void: bool = False
+    """Whether hidden rows prove nothing, because the vectors come from a source that leaks."""
 
     def of_names(self, signals: np.ndarray, names: Sequence[str]) -> Confidence | None:
         """Return the confidence of entities that came later, of which only names are known."""
@@ -189,6 +191,12 @@ class Teachers:
         self, signals: np.ndarray, kinds: Kinds, may_be_rare: np.ndarray
     ) -> Confidence | None:
         """Return the confidence of rows with these signals and kinds."""
+        confidence = self._taught(signals, kinds, may_be_rare)
+        return confidence.unproved() if self.is_void and confidence is not None else confidence
+
+    def _taught(
+        self, signals: np.ndarray, kinds: Kinds, may_be_rare: np.ndarray
+    ) -> Confidence | None:
         if self.rare is None:
             return self.plain.confidence(signals, kinds, self.level)
         if may_be_rare.all():

@@ -21,6 +21,7 @@ from vecfill.trust.choose.decision import BLOCK, CLEAR, Decision
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
+from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.hidden import Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import (
@@ -90,9 +91,18 @@ class Proof:
 
 
 def prove(
-    model: Model, alignment: Alignment, decision: Decision, *, level: float, seed: int
+    model: Model,
+    alignment: Alignment,
+    decision: Decision,
+    *,
+    level: float,
+    seed: int,
+    is_void: bool = False,
 ) -> Proof:
-    """Return what hiding known rows proves about a model's imputed rows."""
+    """Return what hiding known rows proves about a model's imputed rows.
+
+    It `is_void` if the vectors come from a source that holds the answer for known rows alone.
+    """
     if alignment.n_known < FEWEST_KNOWN:
         return Proof()
     hiding = _Hiding(model, alignment, decision, seed)
@@ -116,6 +126,7 @@ def prove(
         Teacher.of(random, kinds, "random"),
         level,
         alignment.rarity is not None and alignment.rarity.spares_several,
+        is_void,
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
@@ -209,8 +220,12 @@ class _Hiding:
         n_known = alignment.n_known
         # Large folds would be ranked against all known rows at a cost, and tell no more.
         n_folds = max(min(N_FOLDS, n_known), n_known // ENOUGH_HIDDEN)
+        is_known = alignment.is_known
+        self.twins = twins_of(alignment.embedding, is_known)
         self.folds = list(
-            hidden_folds(alignment.is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN)
+            hidden_folds(
+                is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=self.twins
+            )
         )
 
     def random_rows(self, *, as_rare: bool) -> Hidden:
@@ -225,7 +240,7 @@ class _Hiding:
         rarity, is_known = self.alignment.rarity, self.alignment.is_known
         assert rarity is not None
         among = rarity.may_be_rare(is_known)
-        block = rarest_block(is_known, rarity.values, share=BLOCK, among=among)
+        block = rarest_block(is_known, rarity.values, share=BLOCK, among=among, twins=self.twins)
         is_unknown = rarity.may_be_rare(~is_known)
         of_hidden, of_unknown = _reaches(rarity, is_known, is_unknown, block)
         region = _region(self.model, self.decision, of_hidden, of_unknown)
