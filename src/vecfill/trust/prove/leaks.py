@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.inputs.prepared import Domain
-from vecfill.model.directions import leading_axes, unit
+from vecfill.machine.lengths import leading_axes, unit
 from vecfill.model.predictors import Predictor
 from vecfill.model.sources import AnySpace, SourcesSpace
 from vecfill.model.space import Member
