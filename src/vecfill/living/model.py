@@ -169,7 +169,7 @@ class LivingModel(KeptModel):
             already_imputed=tuple(name for name, row in fitted if not self.is_known[row]),
         )
         if keep and len(added.embedding):
-            self._keep(new, added)
+            self._keep(new, added, counts or {})
         return added
 
     @fitting
@@ -320,15 +320,16 @@ class LivingModel(KeptModel):
         composed = composed_of(word, row, composition, ways, known, n=n)
         return replace(composed, stretch=float(self._factors_of_new([word])[0, 0]))
 
-    def _keep(self, new: NewEntities, added: Added) -> None:
+    def _keep(self, new: NewEntities, added: Added, counts: Mapping[str, float]) -> None:
         """Let later entities rest on those that were added."""
         is_kept = np.array([name in added.embedding for name in new.names])
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
         prediction, carried = self._predicted(self._wanted(new))
-        offsets, _ = self._offsets_of_new(new.names, {}, carried[:, -1])
+        offsets, _ = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
+        rarity = self._rarity_of_new(new.names, counts, carried[:, -1])
         space = extended(self.space, new.rows, self.predictor)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
@@ -339,8 +340,8 @@ class LivingModel(KeptModel):
             ),
             is_known=np.append(self.is_known, nothing),
             is_left_out=np.append(self._kept.is_left_out, nothing),
-            rarity=np.append(self._kept.rarity, np.zeros(n_new)),
-            has_rarity=np.append(self._kept.has_rarity, nothing),
+            rarity=np.append(self._kept.rarity, np.nan_to_num(rarity)),
+            has_rarity=np.append(self._kept.has_rarity, np.isfinite(rarity)),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
             for_adding=None,
             confidence=None,
