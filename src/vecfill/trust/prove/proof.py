@@ -80,12 +80,21 @@ class Proof:
         """Scores of the hidden rows that speak for the unknown entities."""
         return self.scores.get(self.speaks)
 
+    @property
+    def tenths(self) -> list[dict[str, float]]:
+        """Tenths of the hidden rows by expectation: what came out, and the share of bounds held.
+
+        With `strata` it says whether bounds hold given something, not only on average.
+        """
+        return [] if self.confidence is None else self.confidence.groups()
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
             "speaks": self.speaks,
             "scores": {name: scores.means() for name, scores in self.scores.items()},
             "strata": [stratum.to_dict() for stratum in self.strata],
+            "tenths": self.tenths,
         }
 
 
