@@ -31,6 +31,7 @@ from vecfill.trust.lengths import norm_factors
 from vecfill.trust.notes import (
     collapsed,
     degree_notes,
+    few_for_rarity_notes,
     no_signal,
     notes_on_trust,
     sanity_notes,
@@ -138,6 +139,9 @@ def impute_aligned(
             *alignment.notes,
             *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
+            *few_for_rarity_notes(
+                alignment.n_known, decision, has_rarity=alignment.rarity is not None
+            ),
             *undescribed_notes(is_described),
         ),
     )
@@ -192,6 +196,7 @@ def _decided(
     elif not _can_choose(alignment, how):
         requested = PAPER.fitted_to(space)
     if isinstance(how.method, Decision):
+        how.refuse_unused((), ("assume",), "method= is a decision that was made before")
         assert requested is not None
         decision = replace(how.method, predictor=requested)
     else:
@@ -202,6 +207,7 @@ def _decided(
             asked=requested,
             rarity=alignment.rarity,
             offset=how.offset,
+            assume=how.assume,
             words=alignment.words_besides,
             goal=how.goal,
             candidates=how.candidates,

@@ -231,6 +231,12 @@ class Method(Request):
         "Move the vectors of entities that are rare themselves to where rare vectors lie, if that "
         "brings hidden rare entities nearer (auto), or never (off).", choices=("auto", "off"),
     )  # fmt: skip
+    assume: str | None = option(
+        None,
+        "Say whether unknown entities are unknown because they are rare (rare) or not "
+        "(like_known). By default TABLE decides; if it says too little, bounds hold for both.",
+        choices=("rare", "like_known"),
+    )  # fmt: skip
     force: bool = option(
         False,
         "Impute even if TABLE carries no signal about EMBEDDING, if the new vectors are nearly one "

@@ -159,6 +159,21 @@ class Teacher:
             return confidence
         return confidence.lowered_to(learn_confidence(self.other, signals, level=level))
 
+    def readings(self, signals: np.ndarray) -> dict[str, float]:
+        """Return the mean confidence of rows with these signals if they are rare, and if not.
+
+        Empty if only one of both was asked of hidden rows.
+        """
+        if self.other is None or not len(signals):
+            return {}
+        names = ("rare", "like_known") if self.proof == "rarest" else ("like_known", "rare")
+        learnt = [learn_confidence(hidden, signals) for hidden in (self.told, self.other)]
+        return {
+            name: float(confidence.values.mean())
+            for name, confidence in zip(names, learnt, strict=True)
+            if confidence is not None
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Teachers:

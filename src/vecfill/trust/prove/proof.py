@@ -70,6 +70,9 @@ class Proof:
     """``None`` if too few entities are known to learn it."""
     strata: tuple[Stratum, ...] = ()
     suspicious: tuple[Suspicion, ...] = ()
+    readings: Mapping[str, float] = field(default_factory=dict)
+    """Mean confidence of the unknown rows that may be rare if they are (``"rare"``) and if not
+    (``"like_known"``); empty if that is settled."""
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
     shown: Hidden | None = field(default=None, repr=False)
@@ -95,6 +98,7 @@ class Proof:
             "scores": {name: scores.means() for name, scores in self.scores.items()},
             "strata": [stratum.to_dict() for stratum in self.strata],
             "tenths": self.tenths,
+            "readings": dict(self.readings),
         }
 
 
@@ -128,6 +132,9 @@ def prove(
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
+    readings: dict[str, float] = {}
+    if teachers.rare is not None and not decision.is_sure:
+        readings = teachers.rare.readings(unknown_signals[may_be_rare])
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
@@ -136,6 +143,7 @@ def prove(
         confidence=confidence,
         strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
         suspicious=_suspicions(alignment, random),
+        readings=readings,
         teachers=None if confidence is None else teachers,
         shown=hidden[speaks],
     )
