@@ -200,7 +200,9 @@ class KeptModel:
             self._model.prediction, vectors=known_rows.embedding[known_rows.unknown]
         )
         columns = signals(known_rows, prediction, names=self._kept.signals)
-        return teachers.of_names(columns, self.names.at(self._unknown))
+        groups = self._kept.groups
+        of_unknown = None if groups is None else groups.at(self._unknown)
+        return teachers.of_names(columns, self.names.at(self._unknown), of_unknown)
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None

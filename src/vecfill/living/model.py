@@ -16,6 +16,9 @@ from vecfill.living.adding import (
     Added,
     NewEntities,
     facts_by_source,
+    groups_of_new,
+    notes_on_groups,
+    notes_on_unusual,
     read_new,
     refuse_unknown_options,
 )
@@ -121,6 +124,7 @@ class LivingModel(KeptModel):
         key: str | None = None,
         names: Any = None,
         counts: Mapping[str, float] | None = None,
+        groups: Mapping[str, Any] | None = None,
         encoder: Any = None,
         keep: bool = False,
         **options: Any,
@@ -142,6 +146,9 @@ class LivingModel(KeptModel):
             Entity names of the rows of an array.
         counts
             How often each new entity was counted, if the model was fitted with counts.
+        groups
+            The group of each new entity, if the model was fitted with groups. By default the column
+            that named them at the fit.
         encoder
             What turned texts into vectors at the fit, if something did; a model does not keep it.
         keep
@@ -161,6 +168,7 @@ class LivingModel(KeptModel):
             is_used=self._is_used,
             encoder=encoder,
         )
+        new = replace(new, groups=groups_of_new(self._kept.groups, tables, new.names, groups))
         fitted = [(name, row) for name, row in rows.items() if row is not None]
         added = self._added(
             new,
@@ -254,7 +262,7 @@ class LivingModel(KeptModel):
             of_signals = {"carried": carried[:, : self._n_carried], "centre": self._centre}
             options = {"names": self._kept.signals, **of_signals}
             columns = signals(self._given, prediction, wanted, **options)
-            confidence = teachers.of_names(columns, new.names)
+            confidence = teachers.of_names(columns, new.names, new.groups)
         if confidence is not None:
             confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
             confidence = confidence.rows(is_described)
@@ -274,7 +282,7 @@ class LivingModel(KeptModel):
             {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
-            notes=(*assumed_notes, *_notes(unusual)),
+            notes=(*assumed_notes, *notes_on_groups(new.groups), *notes_on_unusual(unusual)),
             _explained=told,
         )
 
@@ -343,6 +351,7 @@ class LivingModel(KeptModel):
             rarity=np.append(self._kept.rarity, np.nan_to_num(rarity)),
             has_rarity=np.append(self._kept.has_rarity, np.isfinite(rarity)),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
+            groups=None if new.groups is None else self._kept.groups.followed_by(new.groups),
             for_adding=None,
             confidence=None,
         )
@@ -351,17 +360,6 @@ class LivingModel(KeptModel):
 
 def _nothing(row: int, n: int) -> Explanation:
     raise InputError(f"nothing was added, so there is nothing to explain ({row}, {n}).")
-
-
-def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    n_unusual = sum(1 for reasons in unusual if reasons)
-    if not n_unusual:
-        return ()
-    first = next(reasons[0] for reasons in unusual if reasons)
-    return (
-        f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
-        f"{first}); bounds are cautious there.",
-    )
 
 
 def load(

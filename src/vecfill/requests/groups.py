@@ -299,6 +299,11 @@ class Trust(Request):
         None, "Leave out entities whose lower bound is below this.", type=float, low=-1.0, high=1.0,
         metavar="B",
     )  # fmt: skip
+    groups: Any = option(
+        None,
+        "Column of TABLE whose groups, such as countries, get bounds of their own. In Python, this "
+        "can also be a mapping from entity to group.", metavar="COLUMN",
+    )  # fmt: skip
     calibrate_norms: bool = option(
         False, "Scale new vectors so that their lengths have the same distribution as the known "
         "ones.", type=bool,

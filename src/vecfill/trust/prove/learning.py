@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vecfill.inputs.groups import Groups
 from vecfill.inputs.rarity import has_several_words
 from vecfill.trust.prove.bounds import MEASURES, Bounded
 from vecfill.trust.prove.confidence import Confidence, put_together, reached
 from vecfill.trust.prove.hidden import Hidden
 from vecfill.trust.prove.relation import Relation
-from vecfill.trust.prove.strata import Kinds, kinds_of
+from vecfill.trust.prove.strata import Kinds, kinds_of, kinds_of_shown
 
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would teach no more. A guess: by chance, bounds of level 0.9
@@ -186,12 +187,21 @@ class Teachers:
     spares_several: bool = False
     """Whether names of several words are unknown for another reason than rarity."""
 
-    def of_names(self, signals: np.ndarray, names: Sequence[str]) -> Confidence | None:
-        """Return the confidence of entities that came later, of which only names are known."""
+    def of_names(
+        self, signals: np.ndarray, names: Sequence[str], groups: Groups | None = None
+    ) -> Confidence | None:
+        """Return the confidence of entities that came later, of which only names are known.
+
+        If a user named groups at the fit, those of the entities are needed as well.
+        """
+        kinds = [kinds_of(names)]
+        if groups is not None:
+            shown = {group for group in self.plain.kinds[1] if group != groups.of_others}
+            kinds.append(kinds_of_shown(groups, shown))
         may_be_rare = np.ones(len(names), np.bool_)
         if self.spares_several:
             may_be_rare = ~has_several_words(names)
-        return self.confidence(signals, [kinds_of(names)], may_be_rare)
+        return self.confidence(signals, kinds, may_be_rare)
 
     def confidence(
         self, signals: np.ndarray, kinds: Kinds, may_be_rare: np.ndarray
