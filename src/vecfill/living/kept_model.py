@@ -262,8 +262,8 @@ class KeptModel:
         """
         if self._kept.rule is None:
             return np.full(len(names), np.nan)
-        own = minus_log_count(_counts_of(names, counts))
-        return np.where(self._are_spared(names), rarity_of_mix, own)
+        of_counts = minus_log_count(_counts_of(names, counts))
+        return np.where(self._are_spared(names), rarity_of_mix, of_counts)
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
         """Tell which new entities are unknown for another reason than rarity."""

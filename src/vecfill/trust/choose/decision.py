@@ -145,8 +145,8 @@ def decide(
     may_be_rare = rarity.may_be_rare(~is_known)
     # With fewer rows the odds would be chance, and the choice is left as it is.
     if candidates_known.sum() < FEWEST_FOR_BLOCK or not may_be_rare.any():
-        few = f"{FEWEST_FOR_BLOCK} known entities are needed, and there are"
-        _refuse_rare(assume, f"{few} {candidates_known.sum()}" if may_be_rare.any() else NO_RARE)
+        needed = f"{FEWEST_FOR_BLOCK} known entities are needed, and there are"
+        _refuse_rare(assume, f"{needed} {candidates_known.sum()}" if may_be_rare.any() else NO_RARE)
         return decision
     block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known)
     odds = ASSUMED_ODDS.get(assume)

@@ -23,7 +23,7 @@ from vecfill.trust.prove.bounds import MEASURES, Bounded
 from vecfill.trust.prove.confidence import Confidence, put_together, reached
 from vecfill.trust.prove.hidden import Hidden
 from vecfill.trust.prove.relation import Relation
-from vecfill.trust.prove.strata import Kinds, kinds_of, kinds_of_shown
+from vecfill.trust.prove.strata import Kinds, kinds_of, kinds_of_groups
 
 ENOUGH_HIDDEN = 2000
 """Hidden rows after which another fold would teach no more. A guess: by chance, bounds of level 0.9
@@ -196,8 +196,8 @@ class Teachers:
         """
         kinds = [kinds_of(names)]
         if groups is not None:
-            shown = {group for group in self.plain.kinds[1] if group != groups.of_others}
-            kinds.append(kinds_of_shown(groups, shown))
+            groups_apart = {group for group in self.plain.kinds[1] if group != groups.of_others}
+            kinds.append(kinds_of_groups(groups, groups_apart))
         may_be_rare = np.ones(len(names), np.bool_)
         if self.spares_several:
             may_be_rare = ~has_several_words(names)

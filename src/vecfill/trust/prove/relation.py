@@ -103,8 +103,8 @@ def cross_fitted(
     expected = np.empty(target.size)
     for number in np.unique(fold):
         is_out = fold == number
-        seen = columns[~is_out], target[~is_out], weights[~is_out]
-        expected[is_out] = Line.fitted(*seen, ridge=ridge).at(columns[is_out])
+        of_folds = columns[~is_out], target[~is_out], weights[~is_out]
+        expected[is_out] = Line.fitted(*of_folds, ridge=ridge).at(columns[is_out])
     return expected
 
 

@@ -132,14 +132,18 @@ def kinds_by_group(groups: Groups, hidden_rows: np.ndarray) -> np.ndarray:
     """
     labels = groups.labels()
     hidden = labels[hidden_rows]
-    shown = {group for group in set(hidden.tolist()) if (hidden == group).sum() >= FEWEST_PROVED}
-    return kinds_of_shown(groups, shown)
+    judged_apart = {
+        group for group in set(hidden.tolist()) if (hidden == group).sum() >= FEWEST_PROVED
+    }
+    return kinds_of_groups(groups, judged_apart)
 
 
-def kinds_of_shown(groups: Groups, shown: Collection[Any]) -> np.ndarray:
-    """Return the group of each row; all that are not among those shown are one kind."""
+def kinds_of_groups(groups: Groups, judged_apart: Collection[Any]) -> np.ndarray:
+    """Return the group of each row; all that are not judged apart are one kind."""
     labels = groups.labels()
-    is_of_others = np.array([label is not None and label not in shown for label in labels], bool)
+    is_of_others = np.array(
+        [label is not None and label not in judged_apart for label in labels], bool
+    )
     labels[is_of_others] = groups.of_others
     return labels
 
