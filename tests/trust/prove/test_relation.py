@@ -9,7 +9,7 @@ from vecfill.trust.choose.folds import dealt_out
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.bounds import margin_of
 from vecfill.trust.prove.hidden import Hidden
-from vecfill.trust.prove.learning import learn_confidence
+from vecfill.trust.prove.learning import Teacher, learn_confidence
 from vecfill.trust.prove.relation import Relation, believed_share
 
 
@@ -96,3 +96,38 @@ def test_groups_by_confidence_say_where_bounds_hold():
     assert (np.diff([group["expected"] for group in groups]) > 0).all()
     assert all(group["low"] < group["actual"] < group["high"] for group in groups)
     assert len(confidence.groups(3)) == 3
+
+
+def test_the_margin_of_a_small_block_takes_its_shape_from_random_rows():
+    rng = np.random.default_rng(0)
+    shape = 0.1 * rng.exponential(size=1000)
+    of_block, with_shape = [], []
+    for _ in range(300):
+        shortfall = 0.3 + 0.2 * rng.exponential(size=40)
+        of_block.append(margin_of(shortfall, 0.9, is_block=True))
+        with_shape.append(margin_of(shortfall, 0.9, is_block=True, shape=shape))
+    # One standard error above the level, as without, but with less chance in it.
+    assert np.std(with_shape) < 0.75 * np.std(of_block)
+    held = 1.0 - np.exp(-(np.mean(with_shape) - 0.3) / 0.2)
+    assert held == pytest.approx(0.9 + np.sqrt(0.09 / 40), abs=0.015)
+
+
+def test_a_block_that_is_larger_than_the_random_rows_has_its_own_margin():
+    shortfall = np.linspace(0.0, 1.0, 50)
+    own_margin = margin_of(shortfall, 0.9, is_block=True)
+    assert margin_of(shortfall, 0.9, is_block=True, shape=shortfall[:40]) == own_margin
+
+
+def test_random_rows_help_a_block_and_nothing_else():
+    hidden, random = scattered(40, 0.0), scattered(400, 0.0, seed=1)
+    kinds = [np.full(rows, "names of one word", dtype=object) for rows in (40, 400)]
+    block, of_random = (
+        Teacher.of(rows, [labels], proof)
+        for rows, labels, proof in ((hidden, kinds[0], "rarest"), (random, kinds[1], "random"))
+    )
+    signals, of_asked = np.linspace(0, 1, 5)[:, None], [kinds[0][:5]]
+    for teacher, is_helped in ((block, True), (of_random, False)):
+        alone = teacher.confidence(signals, of_asked, 0.9)
+        helped = teacher.confidence(signals, of_asked, 0.9, random)
+        np.testing.assert_array_equal(alone.values, helped.values)
+        assert (alone.lower_bound != helped.lower_bound).any() == is_helped

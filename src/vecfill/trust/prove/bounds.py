@@ -29,12 +29,24 @@ SHRINK_KIND = 10.0
 """Rows' worth of belief that a kind is like the others. A guess: a third of `FEWEST_PROVED`."""
 
 
-def margin_of(shortfall: np.ndarray, level: float, *, is_block: bool = False) -> float:
+def margin_of(
+    shortfall: np.ndarray, level: float, *, is_block: bool = False, shape: np.ndarray | None = None
+) -> float:
     """Return the conformal quantile of how far truths fall short of expectations.
 
     That of a block is taken one standard error higher: the offset and its length were chosen on
     the very rows, and few rows flatter most.
+
+    Of a small block, such a quantile is nearly its worst row, and chance. So if more shortfalls of
+    random rows are there, they give the `shape`, and the block its mean and spread.
     """
+    if shape is not None and shape.size > shortfall.size > 1:
+        error = np.sqrt(level * (1.0 - level) / shortfall.size) if is_block else 0.0
+        place = int(np.ceil((shape.size + 1) * (level + error)))
+        if place > shape.size or not shape.std() > 0:
+            return margin_of(shortfall, level, is_block=is_block)
+        steps = (np.sort(shape)[place - 1] - shape.mean()) / shape.std()
+        return float(shortfall.mean() + steps * shortfall.std(ddof=1))
     # One more than there are: the new row is one of them. That makes the bound hold in any sample.
     place = int(np.ceil((shortfall.size + 1) * level))
     if is_block and place <= shortfall.size:
@@ -66,6 +78,13 @@ class _Lesson:
         return np.where(np.isfinite(widest), widest, self.margin)
 
 
+def _shape_of(random: Hidden, measure: str) -> np.ndarray:
+    """Return how far truths of random rows fall short of expectations, in spreads."""
+    truth = getattr(random.carried, measure)
+    relation = Relation(random.signals, truth, random.fold)
+    return (relation.expected - truth) / relation.spread
+
+
 def _shrunk(margin: float, of_all: float, n_rows: int) -> float:
     """Return the margin of a kind of which `n_rows` were hidden, drawn towards that of all."""
     return (n_rows * margin + SHRINK_KIND * of_all) / (n_rows + SHRINK_KIND)
@@ -87,10 +106,19 @@ class Bounded:
     """Expectation and lower bound of one quantity, learnt on hidden rows, kind by kind."""
 
     def __init__(
-        self, hidden: Hidden, measure: str, level: float, kinds: Kinds, *, is_block: bool
+        self,
+        hidden: Hidden,
+        measure: str,
+        level: float,
+        kinds: Kinds,
+        *,
+        is_block: bool,
+        random: Hidden | None = None,
     ) -> None:
+        """Learn from the `hidden` rows; of a block, `random` ones may give the shape of margins."""
         assert all(len(labels) == hidden.rows.size for labels in kinds)
-        self.margin_of = partial(margin_of, level=level, is_block=is_block)
+        shape = None if random is None else _shape_of(random, measure)
+        self.margin_of = partial(margin_of, level=level, is_block=is_block, shape=shape)
         self.level = level
         self.kinds = kinds
         self.excess = hidden.excess[MEASURES.index(measure)]

@@ -45,10 +45,12 @@ def learn_confidence(
     proof: str = "random",
     of_hidden: Kinds = (),
     of_unknown: Kinds = (),
+    random: Hidden | None = None,
 ) -> Confidence | None:
     """Return the confidence of unknown rows, learnt on hidden ones; ``None`` if they are too few.
 
-    Kinds of rows are judged apart; `of_hidden` and `of_unknown` label both in the same ways.
+    Kinds of rows are judged apart; `of_hidden` and `of_unknown` label both in the same ways. If the
+    hidden rows are a small block, `random` ones say how truths scatter.
 
     Examples
     --------
@@ -70,7 +72,8 @@ def learn_confidence(
         return None
     is_block = proof == "rarest"
     net, plain = (
-        Bounded(hidden, measure, level, of_hidden, is_block=is_block) for measure in MEASURES
+        Bounded(hidden, measure, level, of_hidden, is_block=is_block, random=random)
+        for measure in MEASURES
     )
     values, lower_bound = net.of(unknown_signals, of_unknown)
     _, plain_lower_bound = plain.of(unknown_signals, of_unknown)
@@ -142,10 +145,12 @@ class Teacher:
             None if doubt is None else doubt.without_vectors(),
         )
 
-    def confidence(self, signals: np.ndarray, kinds: Kinds, level: float) -> Confidence | None:
+    def confidence(
+        self, signals: np.ndarray, kinds: Kinds, level: float, random: Hidden | None = None
+    ) -> Confidence | None:
         """Return the confidence of rows with these signals and kinds.
 
-        Kinds may be known in the first ways of sorting only.
+        Kinds may be known in the first ways of sorting only. `random` rows help a small block.
         """
         of_hidden = [np.array(labels, dtype=object) for labels in self.kinds[: len(kinds)]]
         confidence = learn_confidence(
@@ -155,6 +160,7 @@ class Teacher:
             proof=self.proof,
             of_hidden=of_hidden,
             of_unknown=kinds,
+            random=random if self.proof == "rarest" else None,
         )
         if confidence is None or self.other is None:
             return confidence
@@ -210,9 +216,10 @@ class Teachers:
         if self.rare is None:
             return self.plain.confidence(signals, kinds, self.level)
         if may_be_rare.all():
-            return self.rare.confidence(signals, kinds, self.level)
+            return self.rare.confidence(signals, kinds, self.level, self.plain.told)
         parts = []
         for rows, teacher in ((may_be_rare, self.rare), (~may_be_rare, self.plain)):
             labels = [of_rows[rows] for of_rows in kinds]
-            parts.append((rows, teacher.confidence(signals[rows], labels, self.level)))
+            learnt = teacher.confidence(signals[rows], labels, self.level, self.plain.told)
+            parts.append((rows, learnt))
         return put_together(parts)

@@ -186,7 +186,7 @@ def _witnesses(teachers: Teachers, kinds: Kinds, may_be_rare: np.ndarray) -> lis
     no_kinds = [np.empty(0, dtype=object) for _ in kinds]
     witnesses = []
     for teacher, rows, suffix in speakers:
-        confidence = teacher.confidence(no_signals, no_kinds, teachers.level)
+        confidence = teacher.confidence(no_signals, no_kinds, teachers.level, teachers.plain.told)
         if confidence is not None:
             witnesses.append(Witness(teacher.told, confidence.is_covered, rows, suffix))
     return witnesses
