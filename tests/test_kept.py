@@ -48,7 +48,8 @@ def test_a_file_of_version_1_gives_what_it_gave():
     ]
     np.testing.assert_allclose(added.embedding.vectors, expected, atol=2e-5)
     np.testing.assert_allclose(added.confidence.values, [1.0, 0.86307, 0.86732, 0.88385], atol=0.02)
-    bounds = [0.68381, 0.54376, 0.54801, 0.56454]
+    # Nearer than version 1 had them: each row has a margin by its own spread now.
+    bounds = [0.80698, 0.63967, 0.63238, 0.65655]
     np.testing.assert_allclose(added.confidence.lower_bound, bounds, atol=0.1)
     told = added.explain("t65", n=3)
     assert told.contributors == ("t19", "t7", "t27")

@@ -472,3 +472,30 @@ def test_a_loaded_model_still_knows_who_is_not_rare(world, tmp_path):
     assert [added.explain(name).stretch for name in added.embedding.words] == [2.0, 3.0]
     one_word, several = added.embedding["newtown"].mean(), added.embedding["new town"].mean()
     assert one_word > several + 0.5
+
+
+def test_an_entity_is_kept_with_the_vector_that_its_count_gave_it(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"e{row}" for row in range(260)]
+    latent, rarity = rng.normal(size=(260, 4)), np.linspace(0.0, 5.0, 260)
+    vectors = np.sin(latent @ rng.normal(size=(4, 12))) + np.outer(rarity, rng.normal(size=12))
+    facts = np.tanh(latent @ rng.normal(size=(4, 8)))
+    counts = {name: float(np.exp(12 - rare)) for name, rare in zip(names, rarity, strict=True)}
+    order = rng.permutation(200)
+    base = vf.Embedding([names[row] for row in order], vectors[order])
+    table = dict(zip(names[:240], facts[:240], strict=True))
+    fitted = {name: counts[name] for name in table}
+    model = vf.impute(table, base, names="off", counts=fitted).to_model()
+    assert model._kept.rule.uses_own
+    later = dict(zip(names[240:], facts[240:], strict=True))
+    of_later = {name: counts[name] for name in list(later)[:10]}
+    added = model.add(later, counts=of_later, keep=True)
+    for name in later:
+        np.testing.assert_array_equal(model.embedding[name], added.embedding[name])
+    # Whatever is derived from the kept rows takes out the offset that they got.
+    rows = [model.names.row(name) for name in later]
+    assumed = model._offsets.assumed[np.searchsorted(model._unknown, rows)]
+    np.testing.assert_allclose(assumed[:10], [-np.log(counts[name]) for name in of_later])
+    model.save(tmp_path / "m.vecfill")
+    again = vf.load(tmp_path / "m.vecfill")
+    np.testing.assert_array_equal(again.embedding["e245"], added.embedding["e245"])

@@ -181,13 +181,13 @@ WAYS: dict[str, Callable[[Question], Answer]] = {
 @contextmanager
 def one_choice(known: Choice | None = None) -> Iterator[None]:
     """Choose the predictor once for all ways to ask: it does not depend on rarity."""
-    choose, found = decision._chosen, [known]
+    choose, found = decision.choose, [known]
 
     def chosen(*about: object, **options: object) -> Choice:
         found[0] = found[0] or choose(*about, **options)
         return found[0]
 
-    with patch.object(decision, "_chosen", chosen):
+    with patch.object(decision, "choose", chosen):
         yield
 
 

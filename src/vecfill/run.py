@@ -14,6 +14,7 @@ from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
+from vecfill.inputs.groups import read_groups
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.machine.blas import one_blas_thread
@@ -95,15 +96,27 @@ def impute(
     reading, table = ask.reading, shared_table(table, ask.reading)
     alignment = align(table, embedding, reading, matches=matches, fuses=fuses, progress=progress)
     forget(table)
-    return impute_aligned(alignment, ask, n_jobs=n_jobs, progress=tell)
+    return impute_aligned(alignment, ask, table=table, n_jobs=n_jobs, progress=tell)
 
 
 @one_blas_thread()
 def impute_aligned(
-    alignment: Alignment, ask: Ask, *, n_jobs: int | None = None, progress: Progress = quiet
+    alignment: Alignment,
+    ask: Ask,
+    *,
+    table: Any = None,
+    n_jobs: int | None = None,
+    progress: Progress = quiet,
 ) -> Result:
-    """Return what `impute` does, for a table and an embedding that were brought together."""
+    """Return what `impute` does, for a table and an embedding that were brought together.
+
+    The `table` is needed only if a column of it names groups.
+    """
     alignment.refuse_cut_off()
+    if ask.trust.groups is not None:
+        entities = alignment.domain.entities
+        groups = read_groups(table, ask.trust.groups, ask.reading, entities)
+        alignment = replace(alignment, groups=groups)
     how, trust = ask.method, ask.trust
     requested = _requested(how)
     _refuse_one_method(alignment.domain, requested, how)
@@ -203,6 +216,7 @@ def _decided(
     elif not _can_choose(alignment, how):
         requested = PAPER.fitted_to(space)
     if isinstance(how.method, Decision):
+        how.refuse_unused((), ("assume",), "method= is a decision that was made before")
         assert requested is not None
         decision = replace(how.method, predictor=requested)
     else:
@@ -213,6 +227,7 @@ def _decided(
             asked=requested,
             rarity=alignment.rarity,
             offset=how.offset,
+            assume=how.assume,
             words=alignment.words_besides,
             goal=how.goal,
             candidates=how.candidates,

@@ -13,7 +13,8 @@ from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.compare.evaluation import evaluate_rows
 from vecfill.trust.prove.hidden import Hidden, hide_and_impute
-from vecfill.trust.prove.learning import _cross_fitted, learn_confidence
+from vecfill.trust.prove.learning import learn_confidence
+from vecfill.trust.prove.relation import cross_fitted
 
 
 def scores_of(values):
@@ -34,7 +35,7 @@ def test_a_row_is_scored_by_the_predictor_that_other_rows_choose():
 def test_an_expectation_is_learnt_without_the_fold_it_is_for():
     rng = np.random.default_rng(0)
     ranks, noise, group = rng.random((60, 25)), rng.normal(size=60), np.arange(60) % 5
-    expected = _cross_fitted(ranks, noise, group)
+    expected = cross_fitted(ranks, noise, group)
     # In sample, so many columns explain noise with a correlation of 0.6.
     assert np.corrcoef(expected, noise)[0, 1] < 0.3
 

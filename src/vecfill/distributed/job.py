@@ -172,6 +172,7 @@ def _refuse_unused(ask: Ask) -> None:
     why = "a job on datasets does not know it"
     ask.reading.refuse_unused(USED_READING, ask.reading.asked(), why)
     ask.trust.refuse_unused(USED_TRUST, ask.trust.asked(), why)
+    ask.method.refuse_unused((), ("assume",), why)
     if ask.method.candidates != "all":
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")
 

@@ -213,7 +213,8 @@ def _filled(
     assert alignment.table is not None
     if alignment.table.has_vector.all():
         return Filled(None, ())
-    result = impute_aligned(alignment, ask, n_jobs=n_jobs, progress=progress)
+    ask = replace(ask, reading=reading)
+    result = impute_aligned(alignment, ask, table=table, n_jobs=n_jobs, progress=progress)
     filling = result.filling()
     keys = table.column(columns.key).take(pa.array(filling.rows))
     sure = None

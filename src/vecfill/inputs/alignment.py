@@ -22,6 +22,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.counts import read_counts
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inputs
+from vecfill.inputs.groups import Groups
 from vecfill.inputs.names.domains import (
     FEWEST_WORDS,
     names_domain,
@@ -75,6 +76,8 @@ class Alignment:
     """What there is to say about files, table and names."""
     rarity: Rarity | None = None
     """How rare the entities are; ``None`` if neither order nor counts tell."""
+    groups: Groups | None = field(default=None, repr=False)
+    """Groups that get bounds of their own, if a user named some."""
     table: OneTable | None = field(default=None, repr=False)
     """The table that holds both features and vectors, if there is only one."""
     vocabulary: Embedding | None = field(default=None, repr=False)

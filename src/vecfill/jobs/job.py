@@ -175,7 +175,8 @@ class Job(ABC):
 
     def impute(self, alignment: Alignment) -> Result:
         """Return the vectors that an embedding lacks."""
-        return run.impute_aligned(alignment, self.ask, n_jobs=self.n_jobs, progress=self.tell)
+        options = {"table": self.table, "n_jobs": self.n_jobs, "progress": self.tell}
+        return run.impute_aligned(alignment, self.ask, **options)
 
     def notes_on_nothing(self, result: Result | None) -> list[str]:
         """Return what to say if there was nothing to impute."""

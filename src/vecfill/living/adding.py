@@ -12,7 +12,9 @@ from scipy.sparse import csr_array, issparse
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
+from vecfill.inputs.groups import Groups
 from vecfill.inputs.later_rows import Facts, KeptSource, facts_of
+from vecfill.inputs.table.frames import objects
 from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
 from vecfill.trust.explain import Explanation
@@ -31,6 +33,8 @@ class NewEntities:
     rows: SourceRows = field(repr=False)
     """Their rows in each source."""
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
+    groups: Groups | None = field(default=None, repr=False)
+    """Their groups, if groups were named at the fit."""
 
 
 def read_new(
@@ -68,6 +72,54 @@ def read_new(
             unusual[at] += [*later_rows.unusual[row], *([far] if far else [])]
     reasons = tuple(tuple(of_entity) for of_entity in unusual)
     return NewEntities(names, SourceRows(len(names), rows, places), reasons)
+
+
+def groups_of_new(
+    fitted: Groups | None,
+    tables: Mapping[str, Facts],
+    names: Sequence[str],
+    group_of: Mapping[str, Any] | None,
+) -> Groups | None:
+    """Return the groups of new entities: those that are passed, or those in the column of the fit.
+
+    An entity without a group is judged as all entities are.
+    """
+    if fitted is None:
+        if group_of is not None:
+            raise InputError(
+                "groups= has no effect: the model was fitted without groups. Leave it out."
+            )
+        return None
+    if group_of is None:
+        group_of = {}
+        for facts in tables.values():
+            if fitted.title in facts.columns:
+                cells = objects(facts.columns[fitted.title])
+                group_of |= dict(zip(facts.entities, cells, strict=True))
+    return Groups.of(fitted.title, [group_of.get(name) for name in names])
+
+
+def notes_on_groups(groups: Groups | None) -> tuple[str, ...]:
+    """Say so if new entities lack the group that bounds were learnt by."""
+    n_without = 0 if groups is None else int((groups.codes < 0).sum())
+    if groups is None or not n_without:
+        return ()
+    return (
+        f"{count(n_without, 'new entity has', 'new entities have')} no {groups.title}; bounds "
+        "there are those of all entities.",
+    )
+
+
+def notes_on_unusual(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Say how many new entities are unlike anything fitted, and why the first one is."""
+    n_unusual = sum(1 for reasons in unusual if reasons)
+    if not n_unusual:
+        return ()
+    first = next(reasons[0] for reasons in unusual if reasons)
+    return (
+        f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
+        f"{first}); bounds are cautious there.",
+    )
 
 
 def refuse_unknown_options(options: Mapping[str, Any]) -> None:

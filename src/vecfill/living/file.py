@@ -17,6 +17,7 @@ import numpy as np
 
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs import later_rows, matrices
+from vecfill.inputs.groups import Groups
 from vecfill.inputs.names.domains import NamesReader
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.names.ngrams import NGramModel
@@ -79,6 +80,8 @@ class Kept:
     """(n_rows,) whether that is known."""
     is_spared: np.ndarray | None = field(repr=False)
     """(n_rows,) which entities are unknown for another reason than rarity."""
+    groups: Groups | None = field(repr=False)
+    """Groups that were named at the fit, for every entity; ``None`` if there were none."""
     teachers: Teachers | None = field(repr=False)
     """From what confidence is learnt; ``None`` if too few entities are known."""
     confidence: Confidence | None = field(repr=False)
@@ -169,6 +172,7 @@ _CLASSES = (
     Stack,
     Fused,
     FittedPreparation,
+    Groups,
     Curve,
     OffsetRule,
     Stretch,
@@ -305,7 +309,8 @@ class FileParts(Mapping[str, Any]):
             if packed.get("rule") is not None:
                 # What known rows carry for additions has their rarity by now: computed again.
                 packed["for_adding"] = None
-        self._packed: dict[str, Any] = packed
+        # A file of an earlier vecfill was made before users could name groups.
+        self._packed: dict[str, Any] = {"groups": None, **packed}
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
         of_version = CLASSES_OF_VERSION_1 if self._arrays.version == 1 else {}

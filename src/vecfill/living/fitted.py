@@ -64,6 +64,7 @@ def living_model(
         rarity=rarity,
         has_rarity=has_rarity,
         is_spared=is_spared,
+        groups=alignment.groups,
         teachers=proof.teachers,
         confidence=proof.confidence,
         reports=tuple(reports),

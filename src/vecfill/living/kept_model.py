@@ -14,7 +14,7 @@ from vecfill import checks
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames
-from vecfill.inputs.rarity import has_several_words
+from vecfill.inputs.rarity import has_several_words, minus_log_count
 from vecfill.living.file import FileParts, Kept, fitting_parts
 from vecfill.living.state import State, derived
 from vecfill.method.engine import row_blocks
@@ -229,7 +229,9 @@ class KeptModel:
             self._model.prediction, vectors=known_rows.embedding[known_rows.unknown]
         )
         columns = signals(known_rows, prediction, names=self._kept.signals)
-        return teachers.of_names(columns, self.names.at(self._unknown))
+        groups = self._kept.groups
+        of_unknown = None if groups is None else groups.at(self._unknown)
+        return teachers.of_names(columns, self.names.at(self._unknown), of_unknown)
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None
@@ -288,7 +290,7 @@ class KeptModel:
     ) -> tuple[np.ndarray, tuple[str, ...]]:
         """Return what is put back into the vectors of new entities for their rarity.
 
-        `mixed` is the rarity of what each of them is made of.
+        `rarity_of_mix` is the rarity of what each of them is made of.
         """
         if self._kept.rule is None:
             if counts:
@@ -297,7 +299,7 @@ class KeptModel:
                     "account. Leave it out."
                 )
             return np.zeros((len(names), 1)), ()
-        of_counts = np.array([counts.get(name, np.nan) for name in names], np.float64)
+        of_counts = _counts_of(names, counts)
         is_used = self._kept.rule.uses_own
         if counts and not is_used:
             raise InputError(
@@ -311,6 +313,19 @@ class KeptModel:
             lacking = count(n_without, "new entity has", "new entities have")
             return offsets, (f"{lacking} no count; taken as the rarest.",)
         return offsets, ()
+
+    def _rarity_of_new(
+        self, names: Sequence[str], counts: Mapping[str, float], rarity_of_mix: np.ndarray
+    ) -> np.ndarray:
+        """Return the rarity with which new entities are kept; NaN: taken as the rarest.
+
+        It gives a kept row the offset that the added one got. With another one, the row would
+        change as soon as anything is derived from it.
+        """
+        if self._kept.rule is None:
+            return np.full(len(names), np.nan)
+        of_counts = minus_log_count(_counts_of(names, counts))
+        return np.where(self._are_spared(names), rarity_of_mix, of_counts)
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
         """Tell which new entities are unknown for another reason than rarity."""
@@ -366,3 +381,7 @@ class KeptModel:
             for_adding=None,
             confidence=None,
         )
+
+
+def _counts_of(names: Sequence[str], counts: Mapping[str, float]) -> np.ndarray:
+    return np.array([counts.get(name, np.nan) for name in names], np.float64)

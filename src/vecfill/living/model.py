@@ -16,6 +16,9 @@ from vecfill.living.adding import (
     Added,
     NewEntities,
     facts_by_source,
+    groups_of_new,
+    notes_on_groups,
+    notes_on_unusual,
     read_new,
     refuse_unknown_options,
 )
@@ -125,6 +128,7 @@ class LivingModel(KeptModel):
         key: str | None = None,
         names: Any = None,
         counts: Mapping[str, float] | None = None,
+        groups: Mapping[str, Any] | None = None,
         encoder: Any = None,
         keep: bool = False,
         **options: Any,
@@ -146,6 +150,9 @@ class LivingModel(KeptModel):
             Entity names of the rows of an array.
         counts
             How often each new entity was counted, if the model was fitted with counts.
+        groups
+            The group of each new entity, if the model was fitted with groups. By default the column
+            that named them at the fit.
         encoder
             What turned texts into vectors at the fit, if something did; a model does not keep it.
         keep
@@ -165,6 +172,7 @@ class LivingModel(KeptModel):
             is_used=self._is_used,
             encoder=encoder,
         )
+        new = replace(new, groups=groups_of_new(self._kept.groups, tables, new.names, groups))
         fitted = [(name, row) for name, row in rows.items() if row is not None]
         added = self._added(
             new,
@@ -173,7 +181,7 @@ class LivingModel(KeptModel):
             already_imputed=tuple(name for name, row in fitted if not self.is_known[row]),
         )
         if keep and len(added.embedding):
-            self._keep(new, added)
+            self._keep(new, added, counts or {})
         return added
 
     @changing
@@ -258,7 +266,7 @@ class LivingModel(KeptModel):
             of_signals = {"carried": carried[:, : self._n_carried], "centre": self._centre}
             options = {"names": self._kept.signals, **of_signals}
             columns = signals(self._given, prediction, wanted, **options)
-            confidence = teachers.of_names(columns, new.names)
+            confidence = teachers.of_names(columns, new.names, new.groups)
         if confidence is not None:
             confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
             confidence = confidence.rows(is_described)
@@ -278,7 +286,7 @@ class LivingModel(KeptModel):
             {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
-            notes=(*assumed_notes, *_notes(unusual)),
+            notes=(*assumed_notes, *notes_on_groups(new.groups), *notes_on_unusual(unusual)),
             _explained=told,
         )
 
@@ -324,18 +332,22 @@ class LivingModel(KeptModel):
         composed = composed_of(word, row, composition, ways, known, n=n)
         return replace(composed, stretch=float(self._factors_of_new([word])[0, 0]))
 
-    def _keep(self, new: NewEntities, added: Added) -> None:
+    def _keep(self, new: NewEntities, added: Added, counts: Mapping[str, float]) -> None:
         """Let later entities rest on those that were added."""
         is_kept = np.array([name in added.embedding for name in new.names])
         if not is_kept.all():
             raise InputError("keep=True needs every new entity to have a vector.")
         n_new = len(new.names)
         prediction, carried = self._predicted(self._wanted(new))
-        offsets, _ = self._offsets_of_new(new.names, {}, carried[:, -1])
+        offsets, _ = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
+        rarity = self._rarity_of_new(new.names, counts, carried[:, -1])
         space = extended(self.space, new.rows, self.predictor)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
+        groups = self._kept.groups
+        if groups is not None and new.groups is not None:
+            groups = groups.followed_by(new.groups)
         self._set(
             names=names,
             embedding=in_range_of(
@@ -343,9 +355,10 @@ class LivingModel(KeptModel):
             ),
             is_known=np.append(self.is_known, nothing),
             is_left_out=np.append(self._kept.is_left_out, nothing),
-            rarity=np.append(self._kept.rarity, np.zeros(n_new)),
-            has_rarity=np.append(self._kept.has_rarity, nothing),
+            rarity=np.append(self._kept.rarity, np.nan_to_num(rarity)),
+            has_rarity=np.append(self._kept.has_rarity, np.isfinite(rarity)),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
+            groups=groups,
             for_adding=None,
             confidence=None,
             space=space,
@@ -354,17 +367,6 @@ class LivingModel(KeptModel):
 
 def _nothing(row: int, n: int) -> Explanation:
     raise InputError(f"nothing was added, so there is nothing to explain ({row}, {n}).")
-
-
-def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    n_unusual = sum(1 for reasons in unusual if reasons)
-    if not n_unusual:
-        return ()
-    first = next(reasons[0] for reasons in unusual if reasons)
-    return (
-        f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
-        f"{first}); bounds are cautious there.",
-    )
 
 
 def load(

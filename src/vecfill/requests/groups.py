@@ -232,6 +232,12 @@ class Method(Request):
         "Move the vectors of entities that are rare themselves to where rare vectors lie, if that "
         "brings hidden rare entities nearer (auto), or never (off).", choices=("auto", "off"),
     )  # fmt: skip
+    assume: str | None = option(
+        None,
+        "Say whether unknown entities are unknown because they are rare (rare) or not "
+        "(like_known). By default TABLE decides; if it says too little, bounds hold for both.",
+        choices=("rare", "like_known"),
+    )  # fmt: skip
     force: bool = option(
         False,
         "Impute even if TABLE carries no signal about EMBEDDING, if the new vectors are nearly one "
@@ -293,6 +299,11 @@ class Trust(Request):
     min_bound: float | None = option(
         None, "Leave out entities whose lower bound is below this.", type=float, low=-1.0, high=1.0,
         metavar="B",
+    )  # fmt: skip
+    groups: Any = option(
+        None,
+        "Column of TABLE whose groups, such as countries, get bounds of their own. In Python, this "
+        "can also be a mapping from entity to group.", metavar="COLUMN",
     )  # fmt: skip
     calibrate_norms: bool = option(
         False, "Scale new vectors so that their lengths have the same distribution as the known "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,11 +40,32 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
             f"{percent(before['hits_at_10'])} were found among the ten nearest without the offset, "
             f"{percent(after['hits_at_10'])} with it."
         )
+    if len(proof.readings) > 1:
+        notes.append(_both_readings(decision, proof.readings))
     if decision.choice is not None:
         dropped = [report for report in decision.choice.sources if not report.is_kept]
         notes += [f"Source {report.name!r} was dropped: {report.why}." for report in dropped]
     unproved = [kind for kind in proof.strata if kind.n_unknown and not kind.is_proved]
     return (*notes, *(f"{kind}." for kind in unproved))
+
+
+def _both_readings(decision: Decision, readings: Mapping[str, float]) -> str:
+    """Return what to expect if unknown entities are rare and if not, where nothing settles it.
+
+    Examples
+    --------
+    >>> _both_readings(Decision(None, odds_of_rare=0.8), {"rare": 0.214, "like_known": 0.48})
+    "Nothing settles whether the unknown entities are rarer than the known ones (odds 0.8 ...
+    """
+    is_rare = decision.proof == "rarest"
+    return (
+        "Nothing settles whether the unknown entities are rarer than the known ones (odds "
+        f"{decision.odds_of_rare:.2g} to 1). If they are, their mean confidence is "
+        f"{readings['rare']:.2f}; if they are like the known ones, {readings['like_known']:.2f}. "
+        f"They were {'taken for rare ones' if is_rare else 'not taken for rare ones'}, and bounds "
+        'are those of the worse case. If you know, say so with assume="rare" or '
+        'assume="like_known", or pass counts=.'
+    )
 
 
 def _change(before: float, after: float) -> str:

@@ -17,7 +17,6 @@ from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.views.trust_data import reliability_bins
 from vecfill.wording import percent
 
 try:
@@ -122,7 +121,7 @@ def intervals(
 
 def reliability(confidence: Confidence, *, n_bins: int = 10) -> Figure:
     """Return the actual against the expected centred cosine of hidden known rows, in bins."""
-    bins = reliability_bins(confidence.expected, confidence.actual, n_bins)
+    bins = confidence.groups(n_bins)
     expected = [bin_of_rows["expected"] for bin_of_rows in bins]
     actual = [bin_of_rows["actual"] for bin_of_rows in bins]
     figure, axes = _figure(4.5, 4.5)

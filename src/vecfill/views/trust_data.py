@@ -15,7 +15,6 @@ from vecfill.trust.prove.sanity import Example, Look, Sanity
 from vecfill.wording import percent
 
 N_BINS = 20
-N_RELIABILITY_BINS = 10
 MEASURES = ("centred_cosine", "mrr", "hits_at_10")
 CHANCE = 1e-3
 PROOFS = {
@@ -210,41 +209,12 @@ def confidence_data(confidence: Confidence | None) -> dict[str, Any] | None:
         "proof": confidence.proof,
         "counts": counts.tolist(),
         "edges": np.round(edges, 4).tolist(),
-        "bins": reliability_bins(confidence.expected, confidence.actual),
+        "bins": [
+            {name: round(value, 4) for name, value in group.items()}
+            for group in confidence.groups()
+        ],
         "curve": [
             {name: round(float(value), 4) for name, value in point.items()}
             for point in confidence.curve()
         ],
     }
-
-
-def reliability_bins(
-    expected: np.ndarray, actual: np.ndarray, n_bins: int = N_RELIABILITY_BINS
-) -> list[dict[str, float]]:
-    """Return bins of equally many hidden rows: what was expected of them, what came out.
-
-    `low` and `high` bound the mean of the bin at 95 %.
-
-    Examples
-    --------
-    >>> found = reliability_bins(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0.2, 0.8, 1.0]), 2)
-    >>> [(one["n"], round(one["expected"], 2), round(one["actual"], 2)) for one in found]
-    [(2, 0.15, 0.1), (2, 0.85, 0.9)]
-    """
-    order = np.argsort(expected, kind="stable")
-    bins = []
-    for rows in np.array_split(order, min(n_bins, max(1, order.size))):
-        if rows.size == 0:
-            continue
-        mean = float(actual[rows].mean())
-        spread = 1.96 * float(actual[rows].std()) / np.sqrt(rows.size)
-        bins.append(
-            {
-                "n": int(rows.size),
-                "expected": round(float(expected[rows].mean()), 4),
-                "actual": round(mean, 4),
-                "low": round(mean - spread, 4),
-                "high": round(mean + spread, 4),
-            }
-        )
-    return bins

@@ -10,8 +10,9 @@ from vecfill.model.prediction import misfit_of
 from vecfill.model.predictors import PAPER
 from vecfill.model.space import Space, WeightsKey
 from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.prove.bounds import margin_of
 from vecfill.trust.prove.hidden import hide_and_impute
-from vecfill.trust.prove.learning import _margin, learn_confidence
+from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.proof import suspicious_rows
 from vecfill.trust.prove.signals import signals
 
@@ -81,15 +82,15 @@ def test_the_bound_holds_as_often_as_it_says(level):
 
 
 def test_the_margin_is_the_conformal_quantile():
-    assert _margin(np.arange(1.0, 10.0), 0.9) == 9.0
-    assert _margin(np.arange(1.0, 9.0), 0.9) == np.inf
+    assert margin_of(np.arange(1.0, 10.0), 0.9) == 9.0
+    assert margin_of(np.arange(1.0, 9.0), 0.9) == np.inf
 
 
 def test_the_margin_of_a_block_is_wider_the_fewer_rows_it_has():
     for n_rows, place in ((40, 39), (400, 367), (9, 9)):
         values = np.arange(1.0, n_rows + 1)
-        assert _margin(values, 0.9, is_block=True) == place
-    assert _margin(np.arange(1.0, 9.0), 0.9, is_block=True) == np.inf
+        assert margin_of(values, 0.9, is_block=True) == place
+    assert margin_of(np.arange(1.0, 9.0), 0.9, is_block=True) == np.inf
 
 
 def test_bounds_that_a_block_teaches_are_wider():

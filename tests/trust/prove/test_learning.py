@@ -10,7 +10,8 @@ import pytest
 from vecfill.trust.choose.folds import dealt_out
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.hidden import Cosines, Hidden
-from vecfill.trust.prove.learning import Teacher, _ranks, learn_confidence
+from vecfill.trust.prove.learning import Teacher, learn_confidence
+from vecfill.trust.prove.relation import ranks_among
 
 
 def hidden_rows(level: float = 0.5, *, scatter: float = 0.05, plain: float = 0.2) -> Hidden:
@@ -24,7 +25,7 @@ def hidden_rows(level: float = 0.5, *, scatter: float = 0.05, plain: float = 0.2
 
 def test_equal_signals_share_the_middle_of_their_ranks():
     reference = np.array([[0.0], [0.0], [0.0], [1.0]])
-    assert _ranks(reference, reference).ravel().tolist() == [3 / 8, 3 / 8, 3 / 8, 7 / 8]
+    assert ranks_among(reference, reference).ravel().tolist() == [3 / 8, 3 / 8, 3 / 8, 7 / 8]
 
 
 def test_plain_cosines_have_a_bound_of_their_own():
@@ -82,7 +83,7 @@ def test_a_kind_of_which_few_were_hidden_is_expected_to_be_like_the_worst_proved
     assert confidence.lower_bound[2] <= np.quantile(worse.net[labels == "bad"], 0.1) + 0.01
 
 
-def test_rows_about_which_nothing_is_proved_get_a_bound_that_no_signal_raises():
+def test_rows_about_which_nothing_is_proved_are_raised_by_no_signal():
     hidden = hidden_rows()
     best = np.ones((4, 1))
     confidence = learn_confidence(hidden, best)
@@ -95,4 +96,8 @@ def test_rows_about_which_nothing_is_proved_get_a_bound_that_no_signal_raises():
     np.testing.assert_array_equal(
         cautious.lower_bound[~is_unusual], confidence.lower_bound[~is_unusual]
     )
-    np.testing.assert_array_equal(cautious.values, confidence.values)
+    # A threshold on confidence or on the plain bound must not let such rows through either.
+    assert (cautious.values[is_unusual] <= hidden.net.mean()).all()
+    plain_floor = np.quantile(hidden.scores.cosine, 0.1)
+    np.testing.assert_allclose(cautious.plain_lower_bound[is_unusual], plain_floor, atol=0.02)
+    np.testing.assert_array_equal(cautious.values[~is_unusual], confidence.values[~is_unusual])

@@ -8,13 +8,14 @@ rows when they are hidden as one block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.errors import OptionError
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
@@ -25,7 +26,7 @@ from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import Choice, choose
 from vecfill.trust.choose.folds import Fold, rarest_block
 from vecfill.trust.choose.fusion import choose_sources, for_rare, weighed
-from vecfill.trust.choose.rareness import has_own, odds_of_rare
+from vecfill.trust.choose.rareness import MOST_ODDS, has_own, odds_of_rare
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 from vecfill.trust.choose.twins import twins_of
 
@@ -59,6 +60,13 @@ CLEAR = 2.0
 
 SURE = 5.0
 """Odds for or against from which on it is taken as settled whether unknown rows are rare."""
+
+
+ASSUMED_ODDS: Mapping[str | None, float] = {"rare": MOST_ODDS, "like_known": 1.0 / MOST_ODDS}
+"""Odds that unknown rows are rare if the user says so: as sure as the table can ever make it."""
+
+NO_RARITY = "neither counts nor the order of the embedding say how rare the known entities are"
+NO_RARE = "every unknown entity is missing for another reason than that it is rare"
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,7 @@ def decide(
     asked: Predictor | None = None,
     rarity: Rarity | None = None,
     offset: str = "auto",
+    assume: str | None = None,
     words: np.ndarray | None = None,
     goal: str = "balanced",
     candidates: str = "all",
@@ -114,7 +123,8 @@ def decide(
     """Return the predictor, and the offset rule if one helps rows like the unknown ones.
 
     A predictor that was `asked` for is taken as it is: without offset, and not stretched. With
-    ``offset="off"`` nothing is moved for rarity. `words` are vectors of other words of the file,
+    ``offset="off"`` nothing is moved for rarity. `assume` settles whether unknown rows are rare, as
+    users who know it may say. `words` are vectors of other words of the file,
     among which hidden rows are ranked as well.
 
     Examples
@@ -132,17 +142,23 @@ def decide(
         choice = choose_for(space, embedding, is_known, **options, progress=progress)
         decision = Decision(choice.predictor, choice, stretch=Stretch(choice.stretch))
     if rarity is None:
+        _refuse_rare(assume, NO_RARITY)
         return decision
     candidates_known = rarity.may_be_rare(is_known)
     may_be_rare = rarity.may_be_rare(~is_known)
     if not may_be_rare.any():
+        _refuse_rare(assume, NO_RARE)
         return decision
     # With fewer rows the odds would be chance, and the choice is left as it is.
     if (n_candidates := int(candidates_known.sum())) < FEWEST_FOR_BLOCK:
+        needed = f"{FEWEST_FOR_BLOCK} known entities are needed, and there are {n_candidates}"
+        _refuse_rare(assume, needed)
         return replace(decision, too_few_for_rarity=n_candidates)
     twins = twins_of(embedding, is_known)
     block = rarest_block(is_known, rarity.values, share=BLOCK, among=candidates_known, twins=twins)
-    odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block, may_be_rare)
+    odds = ASSUMED_ODDS.get(assume)
+    if odds is None:
+        odds = odds_of_rare(space, decision.predictor, rarity.values, is_known, block, may_be_rare)
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
@@ -161,6 +177,15 @@ def decide(
     if not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
+
+
+def _refuse_rare(assume: str | None, why: str) -> None:
+    """Refuse to take unknown rows for rare where no known rows show what that means."""
+    if assume == "rare":
+        raise OptionError(
+            f"assume='rare' cannot be used here: {why}. Leave it out, or pass counts= to say how "
+            "often each entity occurs."
+        )
 
 
 def _with_offset(

@@ -5,6 +5,9 @@
   `SIGNALS`.
 - `strata`: Kinds of entities that are judged apart: a proof on one kind need not hold for another.
 - `confidence`: How far to trust each imputed row: what to expect, and bounds.
+- `relation`: Signals of hidden rows -> what to expect of others, and how far truths scatter about
+  it.
+- `bounds`: Hidden rows -> expectation and lower bound of others, kind by kind.
 - `learning`: Hidden rows -> how far to trust others: the one way from signals and kinds to
   confidence.
 - `leaks`: Sources that know the answer for known entities and nothing about the unknown ones.

@@ -37,6 +37,8 @@ class Confidence:
     """(n_hidden,) whether it was at least the bound, measured fold against fold."""
     proof: str = "random"
     """Which known rows were hidden: ``"random"`` ones, or the ``"rarest"`` as one block."""
+    plain_floor: float = -1.0
+    """What the plain cosine of a share `level` of all hidden rows reached."""
 
     @property
     def coverage(self) -> float:
@@ -73,16 +75,27 @@ class Confidence:
         )
 
     def cautious(self, rows: np.ndarray) -> Confidence:
-        """Return bounds that no signal raises, for rows about which nothing is proved.
+        """Return what no signal raises, for rows about which nothing is proved.
 
-        Their bound is at most what a share `level` of all hidden rows reached.
+        Their confidence is at most the mean of all hidden rows, and each bound at most what a share
+        `level` of those reached.
         """
         if not rows.any():
             return self
         # Signals of such rows may be as good as any: they say nothing about what is unusual.
-        floor = reached(self.actual, self.level)
-        bound = np.where(rows, np.minimum(self.lower_bound, floor), self.lower_bound)
-        return replace(self, lower_bound=bound)
+        mean = min(max(float(self.actual.mean()), 0.0), 1.0)
+        limits = {
+            "values": mean,
+            "lower_bound": reached(self.actual, self.level),
+            "plain_lower_bound": self.plain_floor,
+        }
+        return replace(
+            self,
+            **{
+                name: np.where(rows, np.minimum(getattr(self, name), limit), getattr(self, name))
+                for name, limit in limits.items()
+            },
+        )
 
     def curve(self, n_points: int = 20) -> list[dict[str, float]]:
         """Return what is kept and how good it is, threshold by threshold, on hidden rows.
@@ -103,6 +116,30 @@ class Confidence:
                 }
             )
         return points
+
+    def groups(self, n_groups: int = 10) -> list[dict[str, float]]:
+        """Return hidden rows in groups of equal size by their expectation, the lowest first.
+
+        Of each group: the mean expectation, the mean of what came out, between `low` and `high` at
+        95 %, and the share of bounds that held. Bounds that hold on average may fail where
+        confidence is low; this is where to look.
+        """
+        order = np.argsort(self.expected, kind="stable")
+        groups = []
+        for rows in np.array_split(order, min(n_groups, order.size)):
+            actual = self.actual[rows]
+            error = 1.96 * float(actual.std()) / np.sqrt(rows.size)
+            groups.append(
+                {
+                    "n": int(rows.size),
+                    "expected": float(self.expected[rows].mean()),
+                    "actual": float(actual.mean()),
+                    "low": float(actual.mean()) - error,
+                    "high": float(actual.mean()) + error,
+                    "coverage": float(self.is_covered[rows].mean()),
+                }
+            )
+        return groups
 
     def __repr__(self) -> str:
         hidden_rows = "the rarest known rows" if self.proof == "rarest" else "known rows"
@@ -162,6 +199,7 @@ def put_together(parts: Sequence[tuple[np.ndarray, Confidence | None]]) -> Confi
         joined("actual"),
         joined("is_covered"),
         first.proof,
+        min(part.plain_floor for _, part in learnt),
     )
 
 

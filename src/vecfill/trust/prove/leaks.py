@@ -280,7 +280,7 @@ class _Rows:
     def _is_blank(self) -> bool:
         """Whether most unknown rows are one row, such as the mean or zeros, and few known ones."""
         middle = np.median(self.columns[self.n_known :], axis=0)
-        is_same = (np.abs(self.columns - middle) <= BLANK).all(axis=1)
+        is_same = np.all(np.abs(self.columns - middle) <= BLANK, axis=1)
         return bool(is_same[self.n_known :].mean() > 0.5 and is_same[: self.n_known].mean() < 0.05)
 
     def at(self, rows: np.ndarray) -> np.ndarray:

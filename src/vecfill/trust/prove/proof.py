@@ -71,6 +71,9 @@ class Proof:
     """``None`` if too few entities are known to learn it."""
     strata: tuple[Stratum, ...] = ()
     suspicious: tuple[Suspicion, ...] = ()
+    readings: Mapping[str, float] = field(default_factory=dict)
+    """Mean confidence of the unknown rows that may be rare if they are (``"rare"``) and if not
+    (``"like_known"``); empty if that is settled."""
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
     shown: Hidden | None = field(default=None, repr=False)
@@ -81,12 +84,22 @@ class Proof:
         """Scores of the hidden rows that speak for the unknown entities."""
         return self.scores.get(self.speaks)
 
+    @property
+    def tenths(self) -> list[dict[str, float]]:
+        """Tenths of the hidden rows by expectation: what came out, and the share of bounds held.
+
+        With `strata` it says whether bounds hold given something, not only on average.
+        """
+        return [] if self.confidence is None else self.confidence.groups()
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
             "speaks": self.speaks,
             "scores": {name: scores.means() for name, scores in self.scores.items()},
             "strata": [stratum.to_dict() for stratum in self.strata],
+            "tenths": self.tenths,
+            "readings": dict(self.readings),
         }
 
 
@@ -130,6 +143,9 @@ def prove(
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
+    readings: dict[str, float] = {}
+    if teachers.rare is not None and not decision.is_sure:
+        readings = teachers.rare.readings(unknown_signals[may_be_rare])
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
@@ -138,6 +154,7 @@ def prove(
         confidence=confidence,
         strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
         suspicious=_suspicions(alignment, random),
+        readings=readings,
         teachers=None if confidence is None else teachers,
         shown=hidden[speaks],
     )
@@ -180,7 +197,7 @@ def _witnesses(teachers: Teachers, kinds: Kinds, may_be_rare: np.ndarray) -> lis
     no_kinds = [np.empty(0, dtype=object) for _ in kinds]
     witnesses = []
     for teacher, rows, suffix in speakers:
-        confidence = teacher.confidence(no_signals, no_kinds, teachers.level)
+        confidence = teacher.confidence(no_signals, no_kinds, teachers.level, teachers.plain.told)
         if confidence is not None:
             witnesses.append(Witness(teacher.told, confidence.is_covered, rows, suffix))
     return witnesses

@@ -7,7 +7,7 @@ array with a label for every row, ``None`` for rows that have no kind in that re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from vecfill._types import KnownMask
 from vecfill.inputs.alignment import NAMES, PARTS, Alignment
+from vecfill.inputs.groups import Groups
 from vecfill.inputs.names.siblings import SEVERAL_WORDS
 from vecfill.inputs.rarity import has_several_words
 from vecfill.model.fitted import Model
@@ -89,14 +90,17 @@ class Stratum:
 def kinds_of_rows(model: Model, alignment: Alignment, hidden_rows: np.ndarray) -> list[np.ndarray]:
     """Return all ways in which rows are sorted into kinds, a label of each row; names come first.
 
-    Names are first because they alone are there for an entity that comes later: `Teacher` learns
-    from the first ways only if that is all a caller knows.
+    Names are first, and then groups if a user named some, because they alone are there for an
+    entity that comes later: `Teacher` learns from the first ways only if a caller knows no more.
     """
     rarity = alignment.rarity
     by_count = []
     if rarity is not None and has_own(rarity.values, alignment.is_known):
         by_count = kinds_by_count(rarity.values, hidden_rows)
-    return [kinds_of(alignment.domain.entities), *by_count, *kinds_by_source(model)]
+    groups = alignment.groups
+    by_group = [] if groups is None else [kinds_by_group(groups, hidden_rows)]
+    names = kinds_of(alignment.domain.entities)
+    return [names, *by_group, *by_count, *kinds_by_source(model)]
 
 
 def kind_of_name(name: str) -> str:
@@ -114,6 +118,33 @@ def kinds_of(names: Sequence[str]) -> np.ndarray:
     """Return the kind of each name."""
     is_several = has_several_words(names)
     return np.where(is_several, SEVERAL_WORDS, "names of one word").astype(object)
+
+
+def kinds_by_group(groups: Groups, hidden_rows: np.ndarray) -> np.ndarray:
+    """Return the group of each row; groups of which too few rows were hidden are one kind.
+
+    Examples
+    --------
+    >>> groups = Groups.of("country", ["Peru"] * 30 + ["Chile"])
+    >>> kinds_by_group(groups, np.arange(31))[[0, 30]].tolist()
+    ['country Peru', 'any other country']
+    """
+    labels = groups.labels()
+    hidden = labels[hidden_rows]
+    judged_apart = {
+        group for group in set(hidden.tolist()) if (hidden == group).sum() >= FEWEST_PROVED
+    }
+    return kinds_of_groups(groups, judged_apart)
+
+
+def kinds_of_groups(groups: Groups, judged_apart: Collection[Any]) -> np.ndarray:
+    """Return the group of each row; all that are not judged apart are one kind."""
+    labels = groups.labels()
+    is_of_others = np.array(
+        [label is not None and label not in judged_apart for label in labels], bool
+    )
+    labels[is_of_others] = groups.of_others
+    return labels
 
 
 def kinds_by_count(rarity: np.ndarray, hidden_rows: np.ndarray) -> list[np.ndarray]:

@@ -61,7 +61,13 @@ function drawReliability(card, confidence) {
     figure.append(svg("line", { class: "ours", x1: x(bin.expected), x2: x(bin.expected), y1: y(Math.max(low, bin.low)), y2: y(Math.min(high, bin.high)), "stroke-width": 3, "stroke-opacity": 0.4, "stroke-linecap": "round" }));
     figure.append(svg("circle", { class: "ours", stroke: "none", cx: x(bin.expected), cy: y(bin.actual), r: 5 }));
   }
-  card.append(figure);
+  card.append(figure, el("p", { class: "quiet gap", text: heldByGroup(bins, confidence.level) }));
+}
+
+function heldByGroup(bins, level) {
+  const shares = bins.map((bin) => Math.round(bin.coverage * 100));
+  const range = `between ${Math.min(...shares)} % and ${Math.max(...shares)} %`;
+  return `Lower bounds (${Math.round(level * 100)} % is the aim) held for ${shares[0]} % of the group of lowest confidence, ${shares[shares.length - 1]} % of the highest, and ${range} of every group.`;
 }
 
 function drawCurve(card, confidence) {
