@@ -169,3 +169,9 @@ def test_where_many_rows_are_known_fresh_rows_of_one_fold_are_asked_too(monkeypa
     assert 0 < fresh.size < first.hidden.size
     expected = unit(vectors[fresh] - vectors[first.is_seen].mean(axis=0))
     np.testing.assert_allclose(tested[0], expected)
+
+
+def test_the_p_value_of_a_choice_is_that_of_no_prediction():
+    rows, vectors = normal(50, 3, 4, 7, share=0.1)
+    choice = choose(Space(rows), vectors, np.ones(50, bool))
+    assert choice.p_value == p_value(rows, vectors)
