@@ -40,6 +40,11 @@ LONGEST = 1.5
 WIDE_WEIGHT = 2.0
 """Weight of the kernels that see all rows, beside 1 for those that see what is near by."""
 
+# Without it, 9 of 4,000 made sets of noise had p < 0.001, and 6 % had p < 0.05: the combination is
+# only nearly exact for p-values that depend on each other.
+COMBINING = 1.5
+"""What the combination of p-values is multiplied by, to be on the safe side."""
+
 FEWEST_TESTED = 8
 """Rows below which the moments say nothing about the tail. A guess."""
 
@@ -134,7 +139,7 @@ def dependence_p_value(
     lanes = _lanes(space, space.preparations if preparations is None else preparations)
     results = parallel_map(of_lane, lanes, n_jobs=space.n_threads)
     p_values, weights = np.array(list(chain.from_iterable(results))).T
-    return combined(p_values, weights)
+    return min(1.0, COMBINING * combined(p_values, weights))
 
 
 def p_value_of(rows_alike: Centred, vectors_alike: Centred) -> float:
