@@ -21,11 +21,11 @@ Words become calls in:
 - `files`: Commands on files that are there: prove that known rows are unchanged, write another
   format.
 - `options`: Shell options made from the request objects, and the few that commands have besides.
-- `wording`: Messages of the library -> messages of the shell: `member=` is `--member` there.
 
 and results become words in:
 
-- `console`: What is printed: data on stdout, messages and progress on stderr.
+- `console`: What is printed: data on stdout, messages and progress on stderr, in the words of the
+  shell: `member=` is `--member` there.
 - `summary`: What a user sees after an imputation: what was done, how good it is, what to do next.
 """
 
