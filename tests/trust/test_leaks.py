@@ -231,7 +231,7 @@ def test_twins_are_one_piece_of_evidence():
 def test_only_one_of_several_twins_races():
     vectors = np.random.default_rng(0).normal(size=(30, 5))
     vectors[25:] = vectors[:5]
-    raced = candidates._sampled(candidates.KnownRows(vectors, np.ones(30, bool)))
+    raced = candidates.race_sample(candidates.KnownRows(vectors, np.ones(30, bool)))
     assert np.flatnonzero(raced.is_known).tolist() == list(range(25))
 
 

@@ -66,15 +66,6 @@ def test_rare_is_refused_where_no_known_row_shows_what_it_means():
     assert vf.impute(table, mixed, names="off", assume="like_known").decision.proof == "random"
 
 
-def test_too_few_known_entities_to_learn_from_rarity_are_named():
-    table, base = silent(n_known=50, n_unknown=10)
-    counts = {name: float(1000 - row) for row, name in enumerate(table)}
-    result = vf.impute(table, base, names="off", counts=counts)
-    assert any("60 known entities are needed to learn from it" in note for note in result.notes)
-    with pytest.raises(vf.OptionError, match="60 known entities are needed, and there are 50"):
-        vf.impute(table, base, names="off", counts=counts, assume="rare")
-
-
 def test_a_decision_that_was_made_before_takes_no_assumption(by_assumption):
     table, base = silent()
     with pytest.raises(vf.OptionError, match="assume='rare' cannot be used here"):

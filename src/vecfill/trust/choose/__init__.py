@@ -2,6 +2,7 @@
 
 - `folds`: Known rows hidden fold by fold: what a method may see, and what it is asked for.
 - `twins`: Known rows that are one thing under two names, and must be hidden together.
+- `dependence`: Do known vectors depend on their rows at all? A test that no choice can flatter.
 - `scores`: How near imputed vectors come to the truth, row by row.
 - `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
