@@ -70,3 +70,10 @@ def test_a_decision_that_was_made_before_takes_no_assumption(by_assumption):
     table, base = silent()
     with pytest.raises(vf.OptionError, match="assume='rare' cannot be used here"):
         vf.impute(table, base, names="off", method=by_assumption[None].decision, assume="rare")
+
+
+def test_what_cannot_be_learnt_from_few_known_entities_cannot_be_assumed():
+    table, base = silent(n_known=50, n_unknown=10)
+    counts = {name: float(1000 - row) for row, name in enumerate(table)}
+    with pytest.raises(vf.OptionError, match="60 known entities are needed, and there are 50"):
+        vf.impute(table, base, names="off", counts=counts, assume="rare")
