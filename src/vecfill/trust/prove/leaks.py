@@ -39,7 +39,9 @@ CLEAR = 2.0
 
 # The others are guesses: enough to tell, few enough to take hundredths of a second.
 MOST_ROWS = 1000
-MOST_COLUMNS = 128
+MOST_COLUMNS = 1000
+MOST_MIXES = 128
+ROWS_PER_MIX = 4
 MOST_DIMS = 64
 MOST_BESIDE = 32
 """Leading directions of every other source that its columns are compared with."""
@@ -222,7 +224,11 @@ class _Rows:
         self.places = np.r_[known, unknown]
         self.rows = member.rows[self.places]
         self.fold = np.arange(known.size) % N_FOLDS
-        self.columns = _columns(member, self.places)
+        self.wide = _columns(member, self.places, MOST_COLUMNS)
+        # Of few rows no covariance of many columns can be learnt.
+        self.is_wide = member.space.size.n_features > known.size // ROWS_PER_MIX
+        n_mixes = int(np.clip(known.size // ROWS_PER_MIX, N_FOLDS, MOST_MIXES))
+        self.columns = _columns(member, self.places, n_mixes)
         vectors = embedding[self.rows[: known.size]].astype(np.float64)
         vectors -= vectors.mean(axis=0) if len(vectors) else 0.0
         if vectors.shape[1] > MOST_DIMS and len(vectors):
@@ -242,16 +248,20 @@ class _Rows:
             is_out = self.fold == number
             centre = self.vectors[~is_out].mean(axis=0)
             slopes = self._slopes(~is_out, self.vectors[~is_out] - centre)
-            steps = self.columns[: self.n_known][is_out] @ slopes
+            steps = self.wide[: self.n_known][is_out] @ slopes
             truth = self.vectors[is_out] - centre
             cosines[is_out] = (unit(steps) * unit(truth)).sum(axis=1)
         return float(cosines.mean())
 
     def _slopes(self, is_seen: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        columns = self.columns[: self.n_known][is_seen]
-        gram = columns.T @ columns
+        columns = self.wide[: self.n_known][is_seen]
+        # The same equations by rows, where these are fewer.
+        is_wide = columns.shape[1] > len(columns)
+        gram = columns @ columns.T if is_wide else columns.T @ columns
         # One in a hundred of the mean length, a guess: what is copied needs no more.
         gram[np.diag_indices_from(gram)] += 0.01 * np.trace(gram) / len(gram) + 1e-300
+        if is_wide:
+            return columns.T @ np.linalg.solve(gram, steps)
         return np.linalg.solve(gram, columns.T @ steps)
 
     def agreement(self, beside: Sequence[_Rows]) -> float:
@@ -268,7 +278,11 @@ class _Rows:
         for number in range(N_FOLDS):
             is_seen = np.zeros(len(columns), np.bool_)
             is_seen[: self.n_known] = self.fold != number
-            shares = _unexplained(columns, n_own, is_seen)
+            shares = (
+                _outside(self.wide, is_seen)
+                if self.is_wide
+                else _unexplained(columns, n_own, is_seen)
+            )
             is_out = self.fold == number
             of_known[is_out] = shares[: self.n_known][is_out]
             of_unknown += shares[self.n_known :] / N_FOLDS
@@ -280,7 +294,7 @@ class _Rows:
     def _is_blank(self) -> bool:
         """Whether most unknown rows are one row, such as the mean or zeros, and few known ones."""
         middle = np.median(self.columns[self.n_known :], axis=0)
-        is_same = (np.abs(self.columns - middle) <= BLANK).all(axis=1)
+        is_same = np.abs(self.columns - middle).max(axis=1) <= BLANK
         return bool(is_same[self.n_known :].mean() > 0.5 and is_same[: self.n_known].mean() < 0.05)
 
     def at(self, rows: np.ndarray) -> np.ndarray:
@@ -288,7 +302,7 @@ class _Rows:
         place_of = np.full(self.member.n_all, -1)
         place_of[self.member.rows] = np.arange(self.member.rows.size)
         places = place_of[rows]
-        steps = _columns(self.member, np.maximum(places, 0))
+        steps = _columns(self.member, np.maximum(places, 0), MOST_MIXES)
         steps[places < 0] = 0.0
         return steps @ leading_axes(steps, min(MOST_BESIDE, steps.shape[1]))
 
@@ -310,21 +324,21 @@ class _Rows:
 
     def named(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Return the columns that restore most of the known vectors, if they have names."""
-        if len(columns) != self.columns.shape[1] or len(columns) != self.n_features:
+        if not len(columns) == self.wide.shape[1] == self.n_features:
             return ()
         slopes = self._slopes(np.ones(self.n_known, np.bool_), self.vectors)
         order = np.argsort(-(slopes**2).sum(axis=1), kind="stable")[:MOST_NAMED]
         return tuple(columns[place] for place in order)
 
 
-def _columns(member: Member, places: np.ndarray) -> np.ndarray:
-    """Return some rows of a source, standardized; of many columns, random mixes.
+def _columns(member: Member, places: np.ndarray, n_most: int) -> np.ndarray:
+    """Return some rows of a source, standardized; of more than `n_most` columns, random mixes.
 
     Mixes keep the pattern in which columns agree, and there are few of them.
     """
     columns = member.space.prepared("as_given")[places]
-    if (n_columns := columns.shape[1]) > MOST_COLUMNS:
-        mixes = np.random.default_rng(0).normal(size=(n_columns, MOST_COLUMNS))
+    if (n_columns := columns.shape[1]) > n_most:
+        mixes = np.random.default_rng(0).normal(size=(n_columns, n_most))
         columns = columns @ mixes
     dense = columns if isinstance(columns, np.ndarray) else columns.toarray()
     return _standardized(dense.astype(np.float64))
@@ -351,6 +365,19 @@ def _unexplained(columns: np.ndarray, n_own: int, is_seen: np.ndarray) -> np.nda
     gaps = (steps @ inverse[:, :n_own]) / np.diag(inverse)[:n_own]
     lengths = (steps[:, :n_own] ** 2).sum(axis=1)
     return (gaps**2).sum(axis=1) / np.maximum(lengths, 1e-12)
+
+
+def _outside(columns: np.ndarray, is_seen: np.ndarray) -> np.ndarray:
+    """Return which share of each row lies outside the leading directions of the seen rows.
+
+    These hold half of what the seen rows differ in. They can be learnt on fewer rows than there are
+    columns, and of rows without a pattern they hold little.
+    """
+    steps = columns - columns[is_seen].mean(axis=0)
+    _, sizes, axes = np.linalg.svd(steps[is_seen], full_matrices=False)
+    held = np.cumsum(sizes**2) / np.maximum((sizes**2).sum(), 1e-300)
+    inside = steps @ axes[: int(np.searchsorted(held, 0.5)) + 1].T
+    return 1.0 - (inside**2).sum(axis=1) / np.maximum((steps**2).sum(axis=1), 1e-12)
 
 
 def _odd_columns(member: Member, names: tuple[str, ...], is_known: KnownMask) -> list[Leak]:
