@@ -21,7 +21,8 @@ from trust import made
 from vecfill.inputs.prepared import Domain, Source, joint
 from vecfill.model.sources import space_of
 from vecfill.model.space import Member
-from vecfill.trust.prove.leaks import _Rows, leaks_of
+from vecfill.trust.prove.leaks import leaks_of
+from vecfill.trust.prove.pattern import SampledRows
 
 Rows = dict[str, np.ndarray]
 Case = tuple[str, Rows, np.ndarray, np.ndarray]
@@ -111,7 +112,7 @@ def measured(case: Case) -> tuple[list[str], float, float]:
     leaks = leaks_of(space, domain, vectors, is_known)
     reported = [f"{leak.kind} in {leak.source}" for leak in leaks]
     member: Member = space.members[-1]
-    last = _Rows(member, vectors, is_known)
+    last = SampledRows(member, vectors, is_known)
     return reported, last.restored, last.agreement([])
 
 

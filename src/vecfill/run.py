@@ -11,7 +11,7 @@ import numpy as np
 
 from vecfill import checks
 from vecfill.embedding import Embedding
-from vecfill.errors import CollapseError, InputError, NoSignalError, OptionError
+from vecfill.errors import CollapseError, InputError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.groups import read_groups
@@ -26,7 +26,7 @@ from vecfill.model.sources import AnySpace, space_of
 from vecfill.model.space import MIN_DEGREES
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
-from vecfill.trust.choose.choice import FEWEST_KNOWN, Choice
+from vecfill.trust.choose.choice import FEWEST_KNOWN
 from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.scores import GOALS
 from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
@@ -35,8 +35,8 @@ from vecfill.trust.notes import (
     collapsed,
     degree_notes,
     leak_notes,
-    no_signal,
     notes_on_trust,
+    refuse_without_signal,
     sanity_notes,
     undescribed_notes,
 )
@@ -237,13 +237,6 @@ def _decided(
     if not alignment.is_known.all():
         refuse_without_signal(decision.choice, how, leaks)
     return decision
-
-
-def refuse_without_signal(choice: Choice | None, how: Method, leaks: Sequence[Leak] = ()) -> None:
-    """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
-    if choice is not None and not choice.has_signal and not how.force:
-        # What gives known entities away may be all there seemed to be.
-        raise NoSignalError(" ".join([no_signal(choice), *map(str, leaks)]))
 
 
 def _forget_others(space: AnySpace, predictor: Predictor) -> None:

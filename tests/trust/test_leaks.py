@@ -263,6 +263,13 @@ def test_a_rank_that_only_known_entities_can_have_is_named():
     assert [leak.columns for leak in of_kind(result.leaks, "apart")] == [("rank",)]
 
 
+def test_facts_that_all_unknown_entities_lack_are_named_and_are_no_leak():
+    facts, vectors = facts_and_vectors()
+    lacking = facts.assign(a=np.where(IS_KNOWN, facts.a, facts.a[:N_KNOWN].mean()))
+    leaks = leaks_in({"facts": lacking.to_numpy()}, vectors)
+    assert [(leak.kind, leak.columns) for leak in leaks] == [("apart", ("facts 0",))]
+
+
 def test_rarity_that_overlaps_is_no_leak():
     facts, vectors = facts_and_vectors()
     people = np.random.default_rng(0).normal(size=N_ROWS) + 2.0 * IS_KNOWN

@@ -22,7 +22,8 @@ from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.features import features_of_frame
 from vecfill.inputs.table.frames import Frame, frame_of, objects
 from vecfill.requests import Ask, Method, Trust
-from vecfill.run import impute_aligned, refuse_without_signal
+from vecfill.run import impute_aligned
+from vecfill.trust.notes import refuse_without_signal
 
 
 class AutoImputer(EmbeddingImputer):
@@ -129,7 +130,7 @@ class AutoImputer(EmbeddingImputer):
         known = Embedding([names[row] for row in np.flatnonzero(is_known)], embedding[is_known])
         alignment = aligned(domain, known, _own_names(names, is_known))
         result = impute_aligned(alignment, ask, n_jobs=self.n_jobs)
-        refuse_without_signal(result.choice, how)
+        refuse_without_signal(result.choice, how, result.leaks)
         self.model_ = result.to_model()
         self.embedding_ = result.model.embedding
         self.is_known_ = is_known

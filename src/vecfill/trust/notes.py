@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from vecfill.errors import NoSignalError
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
+from vecfill.requests import Method
 from vecfill.trust.choose.choice import Choice
 from vecfill.trust.choose.decision import FEWEST_FOR_BLOCK, Decision
 from vecfill.trust.prove.leaks import Leak
@@ -123,6 +125,13 @@ def collapsed(sanity: Sanity) -> str:
         "words for every entity. Use goal='rank', other columns or sources, or method='paper'; "
         "force=True gives the vectors anyway."
     )
+
+
+def refuse_without_signal(choice: Choice | None, how: Method, leaks: Sequence[Leak] = ()) -> None:
+    """Refuse to impute what hidden known rows show to be chance, unless it was asked for."""
+    if choice is not None and not choice.has_signal and not how.force:
+        # What gives known entities away may be all there seemed to be.
+        raise NoSignalError(" ".join([no_signal(choice), *map(str, leaks)]))
 
 
 def no_signal(choice: Choice) -> str:

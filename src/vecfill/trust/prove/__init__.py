@@ -10,6 +10,8 @@
 - `bounds`: Hidden rows -> expectation and lower bound of others, kind by kind.
 - `learning`: Hidden rows -> how far to trust others: the one way from signals and kinds to
   confidence.
+- `pattern`: How well rows of a source restore known vectors, and whether unknown rows follow
+  their pattern.
 - `leaks`: Sources that know the answer for known entities and nothing about the unknown ones.
 - `proof`: What hidden known rows prove about the imputed ones.
 - `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near

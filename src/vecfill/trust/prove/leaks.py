@@ -11,46 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.inputs.prepared import Domain
-from vecfill.machine.lengths import leading_axes, unit
 from vecfill.model.predictors import Predictor
 from vecfill.model.sources import AnySpace, SourcesSpace
 from vecfill.model.space import Member
 from vecfill.trust.choose.twins import twins_of
+from vecfill.trust.prove.pattern import FEWEST_KNOWN, FEWEST_UNKNOWN, SampledRows
 from vecfill.wording import count
 
-# From decision 39, as `APART` is: descriptions of real sets reach 0.48, another embedding 0.73.
+# From decision 39: descriptions of real sets reach 0.48, another embedding .73.
 RESTORED = 0.8
 """Centred cosine from which on known rows come back better than descriptions restore them."""
 
-APART = 0.25
-"""How far from a half the chance must be that an unknown row agrees less than a known one. Honest
-sources of real sets reach 0.18, and leaks begin at 0.33."""
-
-CLEAR = 2.0
-"""Standard errors by which it must be so far."""
-
-# The others are guesses: enough to tell, few enough to take hundredths of a second.
-MOST_ROWS = 1000
-MOST_COLUMNS = 128
-MOST_DIMS = 64
-MOST_BESIDE = 32
-"""Leading directions of every other source that its columns are compared with."""
-N_FOLDS = 5
-FEWEST_KNOWN = 30
-FEWEST_UNKNOWN = 10
-RIDGE = 0.05
-"""Of standardized columns: keeps covariances of few rows from being singular."""
 MOST_NAMED = 5
-BLANK = 1e-6
-"""Spreads of a column by which values that stand for nothing may differ."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +38,9 @@ class Leak:
     source: str
     """Its name, or ``"table"``."""
     kind: str
-    """``"answer"``: it has the known vectors in it; ``"apart"``: a column whose values for unknown
-    entities are all beyond those of known ones; ``"order"``: a column that numbers the rows;
-    ``"twins"``: known entities with the same vector."""
+    """``"answer"``: it has the known vectors in it; ``"apart"``: columns whose values for unknown
+    entities are all one, or all beyond those of known ones; ``"order"``: columns that number the
+    rows; ``"twins"``: known entities with the same vector."""
     columns: tuple[str, ...] = ()
     """The columns that matter most; or names of twins."""
     restored: float | None = None
@@ -93,10 +71,10 @@ class Leak:
             )
         if self.kind == "apart":
             return (
-                f"Column {names} of {self.source!r} tells all unknown entities from the known "
-                "ones: their values lie beyond those of known entities, as dates and numbers of "
-                "entries do. What hidden entities prove about it does not hold for unknown ones; "
-                "leave it out (ignore=) unless it describes the entities."
+                f"Source {self.source!r} tells all unknown entities from the known ones by "
+                f"{names}: they have one value there, or values beyond those of known entities, as "
+                "dates and numbers of entries do. What hidden entities prove about that does not "
+                "hold for unknown ones; leave it out (ignore=) unless it describes the entities."
             )
         assert self.restored is not None
         assert self.agreement is not None
@@ -180,7 +158,7 @@ def _answers(
     pattern too, and must be looked at again without it.
     """
     members = [member for member in _members(space) if _has_columns(member)]
-    rows_of = {member.name: _Rows(member, embedding, is_known) for member in members}
+    rows_of = {member.name: SampledRows(member, embedding, is_known) for member in members}
     suspects = {
         name: rows for name, rows in rows_of.items() if rows.is_enough and rows.restored >= RESTORED
     }
@@ -199,7 +177,7 @@ def _answers(
         # mostly breaks its own.
         name = max(clear, key=lambda name: suspects[name].blame(alone[name], beside[name]))
         rows = suspects.pop(name)
-        named = rows.named(columns.get(name, ()))
+        named = rows.named(columns.get(name, ()), MOST_NAMED)
         leaks.append(Leak(name, "answer", named, rows.restored, beside[name], rows.n_unknown))
         del rows_of[name]
     return leaks
@@ -208,149 +186,6 @@ def _answers(
 def _has_columns(member: Member) -> bool:
     """Tell whether a source has columns that somebody filled in; guesses are learnt elsewhere."""
     return member.space.has_vectors and not member.is_guess and member.space.size.n_features > 0
-
-
-class _Rows:
-    """A sample of the rows of one source, the known ones first."""
-
-    def __init__(self, member: Member, embedding: EmbeddingVectors, is_known: KnownMask) -> None:
-        rng = np.random.default_rng(0)
-        known = rng.permutation(np.flatnonzero(is_known[member.rows]))[:MOST_ROWS]
-        unknown = rng.permutation(np.flatnonzero(~is_known[member.rows]))[:MOST_ROWS]
-        self.member, self.n_features = member, member.space.size.n_features
-        self.n_known, self.n_unknown = known.size, unknown.size
-        self.places = np.r_[known, unknown]
-        self.rows = member.rows[self.places]
-        self.fold = np.arange(known.size) % N_FOLDS
-        self.columns = _columns(member, self.places)
-        vectors = embedding[self.rows[: known.size]].astype(np.float64)
-        vectors -= vectors.mean(axis=0) if len(vectors) else 0.0
-        if vectors.shape[1] > MOST_DIMS and len(vectors):
-            vectors = vectors @ leading_axes(vectors, MOST_DIMS)
-        self.vectors = vectors
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether there are enough rows of both kinds to tell."""
-        return self.n_known >= FEWEST_KNOWN and self.n_unknown >= FEWEST_UNKNOWN
-
-    @cached_property
-    def restored(self) -> float:
-        """Mean centred cosine of known rows that a ridge regression has not seen."""
-        cosines = np.empty(self.n_known)
-        for number in range(N_FOLDS):
-            is_out = self.fold == number
-            centre = self.vectors[~is_out].mean(axis=0)
-            slopes = self._slopes(~is_out, self.vectors[~is_out] - centre)
-            steps = self.columns[: self.n_known][is_out] @ slopes
-            truth = self.vectors[is_out] - centre
-            cosines[is_out] = (unit(steps) * unit(truth)).sum(axis=1)
-        return float(cosines.mean())
-
-    def _slopes(self, is_seen: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        columns = self.columns[: self.n_known][is_seen]
-        gram = columns.T @ columns
-        # One in a hundred of the mean length, a guess: what is copied needs no more.
-        gram[np.diag_indices_from(gram)] += 0.01 * np.trace(gram) / len(gram) + 1e-300
-        return np.linalg.solve(gram, columns.T @ steps)
-
-    def agreement(self, beside: Sequence[_Rows]) -> float:
-        """Return the chance that an unknown row breaks the pattern more than a known one.
-
-        A row breaks it as far as its columns cannot be told from each other and from the leading
-        directions of the sources `beside`. What is told is learnt on known rows, other ones.
-        """
-        if self._is_blank:
-            return 1.0
-        parts = [self.columns, *(source_rows.at(self.rows) for source_rows in beside)]
-        columns, n_own = np.hstack(parts), self.columns.shape[1]
-        of_known, of_unknown = np.empty(self.n_known), np.zeros(self.n_unknown)
-        for number in range(N_FOLDS):
-            is_seen = np.zeros(len(columns), np.bool_)
-            is_seen[: self.n_known] = self.fold != number
-            shares = _unexplained(columns, n_own, is_seen)
-            is_out = self.fold == number
-            of_known[is_out] = shares[: self.n_known][is_out]
-            of_unknown += shares[self.n_known :] / N_FOLDS
-        ranks = rankdata(np.r_[of_known, of_unknown])[self.n_known :]
-        pairs = self.n_known * self.n_unknown
-        return float((ranks.sum() - self.n_unknown * (self.n_unknown + 1) / 2) / pairs)
-
-    @property
-    def _is_blank(self) -> bool:
-        """Whether most unknown rows are one row, such as the mean or zeros, and few known ones."""
-        middle = np.median(self.columns[self.n_known :], axis=0)
-        is_same = np.all(np.abs(self.columns - middle) <= BLANK, axis=1)
-        return bool(is_same[self.n_known :].mean() > 0.5 and is_same[: self.n_known].mean() < 0.05)
-
-    def at(self, rows: np.ndarray) -> np.ndarray:
-        """Return the leading directions of this source at rows of the whole; zeros where absent."""
-        place_of = np.full(self.member.n_all, -1)
-        place_of[self.member.rows] = np.arange(self.member.rows.size)
-        places = place_of[rows]
-        steps = _columns(self.member, np.maximum(places, 0))
-        steps[places < 0] = 0.0
-        return steps @ leading_axes(steps, min(MOST_BESIDE, steps.shape[1]))
-
-    def is_apart(self, agreement: float) -> bool:
-        """Tell whether unknown rows clearly break the pattern, or have hardly any."""
-        return abs(agreement - 0.5) - CLEAR * self._error(agreement) >= APART
-
-    def blame(self, alone: float, beside: float) -> float:
-        """Return how likely this source is the one that leaks, by its agreements; no unit."""
-        return self.restored * (abs(alone - 0.5) + abs(beside - 0.5))
-
-    def _error(self, agreement: float) -> float:
-        """Return the standard error of such a chance, after Hanley and McNeil (1982)."""
-        first, second = agreement / (2 - agreement), 2 * agreement**2 / (1 + agreement)
-        variance = agreement * (1 - agreement)
-        variance += (self.n_unknown - 1) * (first - agreement**2)
-        variance += (self.n_known - 1) * (second - agreement**2)
-        return float(np.sqrt(max(variance, 0.0) / (self.n_known * self.n_unknown)))
-
-    def named(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the columns that restore most of the known vectors, if they have names."""
-        if len(columns) != self.columns.shape[1] or len(columns) != self.n_features:
-            return ()
-        slopes = self._slopes(np.ones(self.n_known, np.bool_), self.vectors)
-        order = np.argsort(-(slopes**2).sum(axis=1), kind="stable")[:MOST_NAMED]
-        return tuple(columns[place] for place in order)
-
-
-def _columns(member: Member, places: np.ndarray) -> np.ndarray:
-    """Return some rows of a source, standardized; of many columns, random mixes.
-
-    Mixes keep the pattern in which columns agree, and there are few of them.
-    """
-    columns = member.space.prepared("as_given")[places]
-    if (n_columns := columns.shape[1]) > MOST_COLUMNS:
-        mixes = np.random.default_rng(0).normal(size=(n_columns, MOST_COLUMNS))
-        columns = columns @ mixes
-    dense = columns if isinstance(columns, np.ndarray) else columns.toarray()
-    return _standardized(dense.astype(np.float64))
-
-
-def _standardized(columns: np.ndarray) -> np.ndarray:
-    """Return columns of mean 0 and spread 1; what is constant is 0."""
-    steps = columns - columns.mean(axis=0)
-    spread = steps.std(axis=0)
-    return np.divide(steps, spread, out=np.zeros_like(steps), where=spread > 1e-9)
-
-
-def _unexplained(columns: np.ndarray, n_own: int, is_seen: np.ndarray) -> np.ndarray:
-    """Return which share of each row's first columns the other columns do not explain.
-
-    What columns explain of each other among the seen rows is in the inverse of their covariance.
-    """
-    centre, spread = columns[is_seen].mean(axis=0), columns[is_seen].std(axis=0)
-    # What does not differ among the seen rows would have no scale.
-    steps = np.divide(columns - centre, spread, out=np.zeros_like(columns), where=spread > 1e-9)
-    covariance = steps[is_seen].T @ steps[is_seen] / is_seen.sum()
-    covariance[np.diag_indices_from(covariance)] += RIDGE
-    inverse = np.linalg.inv(covariance)
-    gaps = (steps @ inverse[:, :n_own]) / np.diag(inverse)[:n_own]
-    lengths = (steps[:, :n_own] ** 2).sum(axis=1)
-    return (gaps**2).sum(axis=1) / np.maximum(lengths, 1e-12)
 
 
 def _odd_columns(member: Member, names: tuple[str, ...], is_known: KnownMask) -> list[Leak]:
@@ -365,13 +200,18 @@ def _odd_columns(member: Member, names: tuple[str, ...], is_known: KnownMask) ->
     sizes = np.abs(steps).max(axis=0)
     numbers_rows = (sizes > 0) & (np.abs(steps - steps[0]).max(axis=0) <= 1e-6 * sizes)
     is_apart = (unknown.min(axis=0) > known.max(axis=0)) | (unknown.max(axis=0) < known.min(axis=0))
+    is_apart |= np.ptp(unknown, axis=0) == 0
     leaks = []
-    for place in np.flatnonzero(numbers_rows | is_apart):
+    for kind, is_odd in (("order", numbers_rows), ("apart", is_apart & ~numbers_rows)):
         # Few values are categories, or tell that something is missing.
-        if np.unique(known[:, place]).size < FEWEST_UNKNOWN:
-            continue
-        kind = "order" if numbers_rows[place] else "apart"
-        leaks.append(Leak(member.name, kind, (names[place],), n_entities=len(unknown)))
+        places = [
+            place
+            for place in np.flatnonzero(is_odd)
+            if np.unique(known[:, place]).size >= FEWEST_UNKNOWN
+        ]
+        if places:
+            columns_named = tuple(names[place] for place in places[:MOST_NAMED])
+            leaks.append(Leak(member.name, kind, columns_named, n_entities=len(unknown)))
     return leaks
 
 
