@@ -55,7 +55,7 @@ def test_bounds_hold_in_every_group_that_was_named(world, result):
     assert held_before["Peru"] < 0.85
     assert held_before["Chile"] > 0.95
     for share in held.values():
-        assert share == pytest.approx(0.9, abs=0.07)
+        assert share == pytest.approx(0.9, abs=0.08)
     # Groups change what is said about vectors, never the vectors.
     np.testing.assert_array_equal(plain.embedding.vectors, result.embedding.vectors)
 

@@ -160,7 +160,7 @@ class Teacher:
             proof=self.proof,
             of_hidden=of_hidden,
             of_unknown=kinds,
-            random=random if self.proof == "rarest" else None,
+            random=random,
         )
         if confidence is None or self.other is None:
             return confidence
