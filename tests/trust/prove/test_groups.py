@@ -9,7 +9,6 @@ import pytest
 import vecfill as vf
 
 N_KNOWN = 400
-CENTRE = slice(0, N_KNOWN)
 
 
 class World:
@@ -108,3 +107,21 @@ def test_groups_that_cannot_be_read_are_refused(world):
     model = vf.impute(table, known, method="paper").to_model()
     with pytest.raises(vf.InputError, match="groups= has no effect"):
         model.add(world.table[700:], groups={"e700": "Peru"})
+
+
+def test_a_job_on_files_reads_groups_from_a_column_of_the_table(world, tmp_path):
+    table = world.table[:500].assign(country=world.country[:500])
+    table.to_csv(tmp_path / "table.csv")
+    known = vf.Embedding([*world.known], world.vectors[:N_KNOWN])
+    vf.write_embedding(known, tmp_path / "known.txt")
+    done = vf.enrich(
+        tmp_path / "known.txt",
+        tmp_path / "table.csv",
+        tmp_path / "out.txt",
+        groups="country",
+        ignore=("country",),
+        method="paper",
+    )
+    names = [stratum.name for stratum in done.result.strata]
+    assert "country Peru" in names
+    assert done.result.confidence.values.size == 100
