@@ -147,8 +147,7 @@ class LivingModel(KeptModel):
         counts
             How often each new entity was counted, if the model was fitted with counts.
         groups
-            The group of each new entity, if the model was fitted with groups. By default the column
-            that named them at the fit.
+            The group of each new entity. By default the column that named them at the fit.
         encoder
             What turned texts into vectors at the fit, if something did; a model does not keep it.
         keep

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vecfill.inputs.alignment import Alignment
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import Choice
@@ -60,9 +61,10 @@ def _both_readings(decision: Decision, readings: Mapping[str, float]) -> str:
     )
 
 
-def few_for_rarity_notes(n_known: int, decision: Decision, *, has_rarity: bool) -> tuple[str, ...]:
+def few_for_rarity_notes(alignment: Alignment, decision: Decision) -> tuple[str, ...]:
     """Say so if too few entities are known to learn what rarity does to vectors."""
-    if not has_rarity or decision.odds_of_rare is not None or n_known >= FEWEST_FOR_BLOCK:
+    n_known, has_odds = alignment.n_known, decision.odds_of_rare is not None
+    if alignment.rarity is None or has_odds or n_known >= FEWEST_FOR_BLOCK:
         return ()
     return (
         f"Rarity was left out of account: {FEWEST_FOR_BLOCK} known entities are needed to learn "
