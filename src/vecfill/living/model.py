@@ -337,7 +337,9 @@ class LivingModel(KeptModel):
         offsets, _ = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
         rarity = self._rarity_of_new(new.names, counts, carried[:, -1])
-        space = extended(self.space, new.rows, self.predictor)
+        space, groups = extended(self.space, new.rows, self.predictor), self._kept.groups
+        if groups is not None and new.groups is not None:
+            groups = groups.followed_by(new.groups)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
         self._set(
@@ -350,7 +352,7 @@ class LivingModel(KeptModel):
             rarity=np.append(self._kept.rarity, np.nan_to_num(rarity)),
             has_rarity=np.append(self._kept.has_rarity, np.isfinite(rarity)),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
-            groups=None if new.groups is None else self._kept.groups.followed_by(new.groups),
+            groups=groups,
             for_adding=None,
             confidence=None,
         )
