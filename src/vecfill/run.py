@@ -40,7 +40,7 @@ from vecfill.trust.notes import (
     sanity_notes,
     undescribed_notes,
 )
-from vecfill.trust.prove.confidence import Confidence
+from vecfill.trust.prove.confidence import within_limits
 from vecfill.trust.prove.leaks import Leak, is_used, leaks_of, without_leaks
 from vecfill.trust.prove.proof import Proof, prove
 from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
@@ -140,7 +140,7 @@ def impute_aligned(
     proof = prove(model, alignment, decision, level=trust.level, seed=how.seed, is_void=is_void)
     progress("Learning confidence", 2, 2)
     is_described = model.predictor.is_described(model.space, model.rows)
-    is_kept = _is_kept(alignment, proof.confidence, trust) & is_described
+    is_kept = within_limits(proof.confidence, trust, alignment.is_known) & is_described
     vectors = model.prediction.vectors
     progress("Looking at the vectors", 0, 0)
     sanity = _sanity(model, alignment, proof, is_described)
@@ -395,21 +395,3 @@ def _can_choose(alignment: Alignment, how: Method) -> bool:
     """
     is_refused = not (how.force or alignment.is_known.all())
     return alignment.n_known >= FEWEST_KNOWN or is_refused
-
-
-def _is_kept(alignment: Alignment, confidence: Confidence | None, trust: Trust) -> np.ndarray:
-    """Tell which imputed entities have the confidence and the bound that were asked for."""
-    n_unknown = int((~alignment.is_known).sum())
-    limits = {"min_confidence": trust.min_confidence, "min_bound": trust.min_bound}
-    limited_by = [name for name, limit in limits.items() if limit is not None]
-    if not limited_by or n_unknown == 0:
-        return np.ones(n_unknown, np.bool_)
-    if confidence is None:
-        raise InputError(
-            f"{limited_by[0]} needs a confidence, and too few entities are known to learn one "
-            f"({alignment.n_known}; {2 * FEWEST_KNOWN} are needed)."
-        )
-    is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)
-    return is_kept & (
-        confidence.lower_bound >= (-1.0 if trust.min_bound is None else trust.min_bound)
-    )

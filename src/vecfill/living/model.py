@@ -151,8 +151,7 @@ class LivingModel(KeptModel):
         counts
             How often each new entity was counted, if the model was fitted with counts.
         groups
-            The group of each new entity, if the model was fitted with groups. By default the column
-            that named them at the fit.
+            The group of each new entity. By default the column that named them at the fit.
         encoder
             What turned texts into vectors at the fit, if something did; a model does not keep it.
         keep
@@ -342,7 +341,9 @@ class LivingModel(KeptModel):
         offsets, _ = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
         rarity = self._rarity_of_new(new.names, counts, carried[:, -1])
-        space = extended(self.space, new.rows, self.predictor)
+        space, groups = extended(self.space, new.rows, self.predictor), self._kept.groups
+        if groups is not None and new.groups is not None:
+            groups = groups.followed_by(new.groups)
         nothing = np.zeros(n_new, np.bool_)
         names = KeptNames.of((*self.names.at(range(len(self.names))), *new.names))
         groups = self._kept.groups

@@ -57,7 +57,7 @@ def _both_readings(decision: Decision, readings: Mapping[str, float]) -> str:
     Examples
     --------
     >>> _both_readings(Decision(None, odds_of_rare=0.8), {"rare": 0.214, "like_known": 0.48})
-    "Nothing settles whether the unknown entities are rarer than the known ones (odds 0.8 ...
+    'Nothing settles whether the unknown entities are rarer than the known ones (odds 0.8 ...
     """
     is_rare = decision.proof == "rarest"
     return (

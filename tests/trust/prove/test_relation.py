@@ -131,3 +131,5 @@ def test_random_rows_help_a_block_and_nothing_else():
         helped = teacher.confidence(signals, of_asked, 0.9, random)
         np.testing.assert_array_equal(alone.values, helped.values)
         assert (alone.lower_bound != helped.lower_bound).any() == is_helped
+        # A row must not help to judge the bound that it is compared with.
+        assert (alone.is_covered == helped.is_covered).all() or is_helped

@@ -162,14 +162,10 @@ def decide(
     is_rare = odds > RARE
     proof = "rarest" if is_rare else "random"
     decision = replace(decision, proof=proof, odds_of_rare=odds)
-    if is_rare and space.is_joint and decision.choice is not None:
-        # What a source is worth for rare rows, rare rows must say: the spelling of rare cities
-        # misleads, though it helps the frequent ones.
-        vectors = embedding.astype(np.float64)
-        choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
-        stretch = Stretch(decision.stretch.plain, choice.stretch)
-        choice = for_rare(space, decision.choice, choice, is_known, may_be_rare)
-        decision = replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
+    if is_rare:
+        decision = _weighed_for_rare(
+            decision, space, embedding, is_known, may_be_rare, block, goal, words
+        )
     if asked is not None or offset == "off":
         return decision
     # With counts every row has an offset of its own, so one is tried even if the unknown rows are
@@ -177,6 +173,30 @@ def decide(
     if not (is_rare or has_own(rarity.values, is_known)):
         return decision
     return _with_offset(decision, space, embedding, is_known, rarity, block, goal, words)
+
+
+def _weighed_for_rare(
+    decision: Decision,
+    space: Any,
+    embedding: EmbeddingVectors,
+    is_known: KnownMask,
+    may_be_rare: KnownMask,
+    block: Fold,
+    goal: str,
+    words: np.ndarray | None,
+) -> Decision:
+    """Return the decision with sources weighed anew for rare rows, if there are several.
+
+    What a source is worth for rare rows, rare rows must say: the spelling of rare cities misleads,
+    though it helps the frequent ones.
+    """
+    if not space.is_joint or decision.choice is None:
+        return decision
+    vectors = embedding.astype(np.float64)
+    choice = weighed(space, decision.choice.sources, vectors, is_known, [block], goal, words)
+    stretch = Stretch(decision.stretch.plain, choice.stretch)
+    choice = for_rare(space, decision.choice, choice, is_known, may_be_rare)
+    return replace(decision, predictor=choice.predictor, choice=choice, stretch=stretch)
 
 
 def _refuse_rare(assume: str | None, why: str) -> None:

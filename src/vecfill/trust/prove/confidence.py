@@ -15,6 +15,10 @@ from html import escape
 
 import numpy as np
 
+from vecfill._types import KnownMask
+from vecfill.errors import InputError
+from vecfill.requests import Trust
+from vecfill.trust.choose.choice import FEWEST_KNOWN
 from vecfill.wording import count, html_bars, html_table, percent
 
 
@@ -200,6 +204,24 @@ def put_together(parts: Sequence[tuple[np.ndarray, Confidence | None]]) -> Confi
         joined("is_covered"),
         first.proof,
         min(part.plain_floor for _, part in learnt),
+    )
+
+
+def within_limits(confidence: Confidence | None, trust: Trust, is_known: KnownMask) -> np.ndarray:
+    """Tell which imputed entities have the confidence and the bound that were asked for."""
+    n_unknown = int((~is_known).sum())
+    limits = {"min_confidence": trust.min_confidence, "min_bound": trust.min_bound}
+    limited_by = [name for name, limit in limits.items() if limit is not None]
+    if not limited_by or n_unknown == 0:
+        return np.ones(n_unknown, np.bool_)
+    if confidence is None:
+        raise InputError(
+            f"{limited_by[0]} needs a confidence, and too few entities are known to learn one "
+            f"({int(is_known.sum())}; {2 * FEWEST_KNOWN} are needed)."
+        )
+    is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)
+    return is_kept & (
+        confidence.lower_bound >= (-1.0 if trust.min_bound is None else trust.min_bound)
     )
 
 

@@ -160,6 +160,7 @@ class Teacher:
             proof=self.proof,
             of_hidden=of_hidden,
             of_unknown=kinds,
+            # Random rows would help to judge their own bounds.
             random=random if self.proof == "rarest" else None,
         )
         if confidence is None or self.other is None:
