@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "quality"))
 
 import numpy as np
-from whole_file import glove_file
+from whole_file import glove_file  # pyright: ignore[reportMissingImports]
 
 from file_jobs import measured
 
