@@ -23,8 +23,10 @@ import default_path
 import file_jobs
 import large
 import living
+import names_job
 import rivals
 import vecfill
+import wide
 from data import real_rows, synthetic_embedding, synthetic_rows
 from vecfill import LatentSemanticImputer
 from vecfill.method.graph import spanning_neighbor_graph
@@ -178,6 +180,8 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "growth": lambda: large.growth(is_full=is_full),
         "living": lambda: living.sizes([200_000, 1_000_000] if is_full else [20_000]),
         "beyond_memory": lambda: beyond_memory.growth(BEYOND[: 4 if is_full else 1]),
+        "names": names_job.names_job,
+        "wide": lambda: wide.wide(dense=is_full),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
         "default_growth": lambda: default_path.growth(default_path.GROWTH[: 4 if is_full else 2]),
     }

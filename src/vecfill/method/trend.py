@@ -147,8 +147,10 @@ def _leading(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n_directions = MAX_RANK + N_BEYOND
     if len(gram) < 2 * n_directions:
         return np.linalg.eigh(gram)
-    start = np.random.default_rng(0).normal(size=(len(gram), n_directions))
-    basis = np.linalg.qr(gram @ (gram @ start))[0]
+    start = np.random.default_rng(0).normal(size=(len(gram), n_directions)).astype(np.float32)
+    # In 32 bits, which only choose the directions; what is read off along them has 64.
+    single = gram.astype(np.float32)
+    basis = np.linalg.qr((single @ (single @ start)).astype(np.float64))[0]
     squares, turns = np.linalg.eigh(basis.T @ (gram @ basis))
     return squares, basis @ turns
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.later_rows import Facts
+from vecfill.inputs.names import ngrams as ngrams_module
 from vecfill.inputs.names import spelling_model
 from vecfill.inputs.names.domains import (
     names_domain,
@@ -21,7 +22,7 @@ from vecfill.inputs.names.domains import (
     spelling_domain,
     whole_vectors,
 )
-from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, ngrams_of
+from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngrams_of
 from vecfill.inputs.names.siblings import inflected_siblings
 from vecfill.inputs.names.spelling_model import cached_model, fit_spelling, names_cache_of
 from vecfill.inputs.names.vocabulary import VocabularySample
@@ -82,6 +83,18 @@ def test_sweeps_over_n_grams_reach_the_closed_form(monkeypatch):
     gram = rows.T @ rows + spelling_model.RIDGE * np.eye(rows.shape[1])
     expected = rows @ np.linalg.solve(gram, rows.T @ targets) * model.scale + model.mean
     np.testing.assert_allclose(model.predict(small.words)[0], expected, atol=5e-3)
+
+
+def test_a_table_of_hashes_finds_what_binary_search_finds(monkeypatch, base):
+    grams = ngrams_of([*base.words, "unheard", "of"])
+    keys = np.unique(grams.hashes)[::2]
+    # Low bits that clash, and a run that goes on at the first slot.
+    keys = np.union1d(keys, np.array([255, 511, 767, 1023], np.uint64) | np.uint64(1 << 40))
+    rows = np.arange(len(keys), dtype=np.int32)[::-1].copy()
+    expected = columns_of(grams, keys, rows)
+    monkeypatch.setattr(ngrams_module, "_MANY", 0)
+    for searched, looked_up in zip(expected, columns_of(grams, keys, rows), strict=True):
+        np.testing.assert_array_equal(searched, looked_up)
 
 
 def test_names_that_repeat_an_n_gram_do_not_make_the_sweeps_diverge(monkeypatch):

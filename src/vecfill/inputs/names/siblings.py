@@ -59,7 +59,11 @@ def inflected_siblings(entities: Sequence[str], vocabulary: Iterable[str]) -> di
                 by_stem.setdefault(stem, []).append(place)
     sibling_of: dict[int, str] = {}
     words = list(vocabulary)
+    # Most words begin like no entity, and to take fourteen endings off each would take a second.
+    beginnings = {stem[:_SHORTEST_STEM] for stem in by_stem}
     for word, token in zip(words, folded(words), strict=True):
+        if token[:_SHORTEST_STEM] not in beginnings:
+            continue
         for stem in _stems(token):
             for place in by_stem.get(stem, ()):
                 if names[place] != token:
