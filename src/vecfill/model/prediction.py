@@ -244,7 +244,9 @@ class FittedMix(Mix):
         self.known_rows = known_rows
         self.rows = wanted.prepared(space, key.preparation, known_rows)
         """The new rows, prepared."""
-        self.mixes, _ = space.mixes_of_new(self.rows, key, weight_floor=key.weight_floor)
+        hidden = getattr(wanted, "hidden", None)
+        options = {"weight_floor": key.weight_floor, "hidden": hidden}
+        self.mixes, _ = space.mixes_of_new(self.rows, key, **options)
         """(n_new, n_rows) weights on fitted rows."""
 
     @cached_property

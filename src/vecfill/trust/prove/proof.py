@@ -22,7 +22,8 @@ from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.hidden import Hidden, Region, drift_of, hide_and_impute
+from vecfill.trust.prove.gaps import FittedRows
+from vecfill.trust.prove.hidden import Asked, Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
     FEWEST_HIDDEN,
@@ -31,8 +32,9 @@ from vecfill.trust.prove.learning import (
     excess_of,
     expected_of,
 )
+from vecfill.trust.prove.lessons import Lessons, learn_lessons
 from vecfill.trust.prove.signals import SIGNALS, signals
-from vecfill.trust.prove.strata import Kinds, Stratum, Witness, kinds_of_rows, strata_of
+from vecfill.trust.prove.strata import FEWEST_PROVED, Kinds, Stratum, Witness, kinds_of_rows, strata_of
 
 N_FOLDS = 5
 """Folds of random rows: four fifths of the known rows stay, so hidden ones are little worse off
@@ -72,6 +74,12 @@ class Proof:
     suspicious: tuple[Suspicion, ...] = ()
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
+    lessons: Lessons | None = field(default=None, repr=False)
+    """What teaches the confidence of entities that lack facts."""
+    gaps: np.ndarray | None = field(default=None, repr=False)
+    """(n_rows, n_facts) which facts each row lacks."""
+    unusual: dict[int, str] = field(default_factory=dict)
+    """Why hidden rows teach nothing of some unknown ones, by place among the unknown."""
     shown: Hidden | None = field(default=None, repr=False)
     """The hidden rows that speak, with the vectors that were imputed for them."""
 
@@ -79,6 +87,12 @@ class Proof:
     def heldout(self) -> RowScores | None:
         """Scores of the hidden rows that speak for the unknown entities."""
         return self.scores.get(self.speaks)
+
+    def is_beyond(self, is_known: np.ndarray) -> np.ndarray:
+        """(n_rows,) which rows are unlike all that were hidden."""
+        is_beyond = np.zeros(is_known.size, np.bool_)
+        is_beyond[np.flatnonzero(~is_known)[list(self.unusual)]] = True
+        return is_beyond
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -119,6 +133,12 @@ def prove(
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
+    lessons, gaps = None, None
+    if confidence is not None:
+        fitted, gaps = hiding.rows_and_gaps()
+        lessons = hiding.lessons(fitted, kinds, gaps[~alignment.is_known], seed=seed)
+        lacking = gaps[~alignment.is_known]
+        confidence = lessons.applied(confidence, teachers, unknown_signals, of_unknown, lacking)
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
@@ -128,6 +148,8 @@ def prove(
         strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
         suspicious=_suspicions(alignment, random),
         teachers=None if confidence is None else teachers,
+        lessons=lessons,
+        gaps=gaps,
         shown=hidden[speaks],
     )
 
@@ -237,8 +259,39 @@ class _Hiding:
             drift = drift_of(hidden, rarity.values[block.hidden], farther)
         return replace(hidden, excess=excess_of(hidden, unknown_signals, drift))
 
+    def rows_and_gaps(self) -> tuple[FittedRows, np.ndarray]:
+        """Return all rows, and which facts they lack beyond what their own kind has shown."""
+        model, is_known = self.model, self.alignment.is_known
+        fitted = FittedRows.of(self.alignment.domain, model.predictor, model.space, is_known)
+        gaps = fitted.gaps.copy()
+        wholes = [at for at, fact in enumerate(fitted.fact_list.facts) if fact.column is None]
+        if wholes:
+            # Rows that lack a source are a kind, which is judged apart if enough were hidden.
+            patterns, pattern_of = np.unique(gaps[:, wholes], axis=0, return_inverse=True)
+            n_known = np.bincount(pattern_of.ravel()[is_known], minlength=len(patterns))
+            is_proved = (n_known >= FEWEST_PROVED)[pattern_of.ravel()]
+            gaps[np.ix_(is_proved, wholes)] = False
+        return fitted, gaps
+
+    def lessons(
+        self, fitted: FittedRows, kinds: Kinds, gaps: np.ndarray, *, seed: int
+    ) -> Lessons:
+        """Return what hidden rows teach that lack facts, as the unknown rows with these gaps do."""
+
+        def hide(folds: Sequence[Fold], asked: Callable[[Fold], Asked]) -> Hidden:
+            return self._imputed(folds, as_rare=False, asked=asked)
+
+        return learn_lessons(
+            hide, fitted, self.model.space, self.folds, kinds, gaps, seed=seed
+        )
+
     def _imputed(
-        self, folds: Sequence[Fold], *, as_rare: bool, region: Region | None = None
+        self,
+        folds: Sequence[Fold],
+        *,
+        as_rare: bool,
+        region: Region | None = None,
+        asked: Callable[[Fold], Asked] | None = None,
     ) -> Hidden:
         rule, stretch = self.decision.rule, self.decision.stretch
         has_offset = rule is not None and (as_rare or rule.uses_own)
@@ -254,6 +307,7 @@ class _Hiding:
             rarity=None if rarity is None else rarity.values,
             region=region,
             factor=stretch.rare if has_offset else stretch.plain,
+            asked=asked,
         )
 
 
