@@ -83,11 +83,11 @@ class Lessons:
     def _untried(self, pattern: Pattern) -> str:
         names = [self.facts[number] for number in pattern]
         if len(names) == 1:
-            return f"{names[0]} is missing, which was not tested"
+            return f"lacks {names[0]}, which was not tested"
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         if len(names) <= 3:
             shown = f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"{shown} are missing together, which was not tested"
+        return f"lacks {shown} together, which was not tested"
 
     def applied(
         self,

@@ -33,6 +33,7 @@ from vecfill.trust.prove.learning import (
     expected_of,
 )
 from vecfill.trust.prove.lessons import Lessons, learn_lessons
+from vecfill.trust.prove.reach import Distances, Reach, learn_reach
 from vecfill.trust.prove.signals import SIGNALS, signals
 from vecfill.trust.prove.strata import FEWEST_PROVED, Kinds, Stratum, Witness, kinds_of_rows, strata_of
 
@@ -133,12 +134,18 @@ def prove(
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
-    lessons, gaps = None, None
+    lessons, gaps, unusual = None, None, {}
     if confidence is not None:
         fitted, gaps = hiding.rows_and_gaps()
-        lessons = hiding.lessons(fitted, kinds, gaps[~alignment.is_known], seed=seed)
         lacking = gaps[~alignment.is_known]
+        lessons = hiding.lessons(fitted, kinds, lacking, seed=seed)
         confidence = lessons.applied(confidence, teachers, unknown_signals, of_unknown, lacking)
+        unusual = {place: why for place, why in enumerate(lessons.untried(lacking)) if why}
+        reach = hiding.reach(fitted, kinds)
+        if reach is not None:
+            lessons = replace(lessons, reach=reach.most)
+            confidence = reach.applied(confidence, teachers, unknown_signals, of_unknown)
+            unusual |= reach.why
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
@@ -150,6 +157,7 @@ def prove(
         teachers=None if confidence is None else teachers,
         lessons=lessons,
         gaps=gaps,
+        unusual=unusual,
         shown=hidden[speaks],
     )
 
@@ -284,6 +292,13 @@ class _Hiding:
         return learn_lessons(
             hide, fitted, self.model.space, self.folds, kinds, gaps, seed=seed
         )
+
+    def reach(self, fitted: FittedRows, kinds: Kinds) -> Reach | None:
+        """Return what is known of rows that lie far from the known ones, if distances are."""
+        distances = Distances.of(fitted, self.alignment.is_known)
+        if distances is None or self.alignment.n_known < 2 * FEWEST_HIDDEN:
+            return None
+        return learn_reach(lambda folds: self._imputed(folds, as_rare=False), distances, kinds)
 
     def _imputed(
         self,
