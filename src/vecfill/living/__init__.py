@@ -2,5 +2,6 @@
 
 `model` is what users hold: add, update, forget, save, load. `kept_model` is what it knows and
 derives, and `file` the typed fields that are saved and the one file that holds them. `adding` reads
-the entities of a new table, and has what they get. `fitted` makes a model of what was fitted.
+the entities of a new table, and has what they get; `judging` says how far to trust them. `fitted`
+makes a model of what was fitted.
 """

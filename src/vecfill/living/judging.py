@@ -19,7 +19,7 @@ Reasons = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Judgement:
     """What is unusual about new entities, and how far to trust each."""
 
     unusual: Reasons
@@ -39,9 +39,9 @@ class Judged:
         return (*shifts, *drifts, *_notes(self.unusual))
 
 
-def judged(
+def judgement(
     kept: Kept, new: NewEntities, signals: np.ndarray, is_used: Sequence[bool], is_usual: np.ndarray
-) -> Judged:
+) -> Judgement:
     """Return what is unusual about new entities, and how far to trust each.
 
     `is_usual` tells which are described by the same sources as a fitted one.
@@ -56,12 +56,12 @@ def judged(
         unusual[row] += ("no fitted entity had exactly these sources",)
     is_beyond = new.is_odd | bool(new.shifts)
     if kept.teachers is None:
-        return Judged(unusual, None, gaps, is_beyond)
+        return Judgement(unusual, None, gaps, is_beyond)
     confidence = kept.teachers.of_names(signals, new.names)
     if confidence is None or lessons is None:
         are_unusual = np.array([bool(reasons) for reasons in unusual], np.bool_)
         cautious = None if confidence is None else confidence.cautious(are_unusual)
-        return Judged(unusual, cautious, gaps, is_beyond)
+        return Judgement(unusual, cautious, gaps, is_beyond)
     for row, why in enumerate(lessons.untried(gaps)):
         unusual[row] += (why,) if why else ()
     is_beyond |= ~lessons.is_learnt(gaps)
@@ -73,7 +73,7 @@ def judged(
     judged_gaps[:, shifted] = True
     kinds = [kinds_of(new.names)]
     confidence = lessons.applied(confidence, kept.teachers, signals, kinds, judged_gaps)
-    return Judged(unusual, _limited(confidence, lessons, new, is_beyond), gaps, is_beyond)
+    return Judgement(unusual, _limited(confidence, lessons, new, is_beyond), gaps, is_beyond)
 
 
 def kept_of_judged(

@@ -19,8 +19,8 @@ from vecfill.living.adding import (
     read_new,
     refuse_unknown_options,
 )
-from vecfill.living.judging import judged, kept_of_judged
 from vecfill.living.file import FileParts, Kept, fitting_parts, write_model
+from vecfill.living.judging import judgement, kept_of_judged
 from vecfill.living.kept_model import KeptModel, fitting
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.scaling import in_range_of
@@ -262,8 +262,8 @@ class LivingModel(KeptModel):
             of_signals = {"carried": carried[:, : self._n_carried], "centre": self._centre}
             options = {"names": self._kept.signals, **of_signals}
             columns = signals(self._given, prediction, wanted, **options)
-        found = judged(self._kept, new, columns, self._is_used, is_usual)
-        unusual, confidence = found.unusual, found.confidence
+        trust = judgement(self._kept, new, columns, self._is_used, is_usual)
+        unusual, confidence = trust.unusual, trust.confidence
         confidence = None if confidence is None else confidence.rows(is_described)
         if self._kept.calibrates_norms:
             imputed, known = self._kept.embedding[self._unknown], self._kept.embedding[self._known]
@@ -281,7 +281,7 @@ class LivingModel(KeptModel):
             {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
-            notes=(*assumed_notes, *found.notes(new)),
+            notes=(*assumed_notes, *trust.notes(new)),
             _explained=told,
         )
 

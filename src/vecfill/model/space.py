@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -298,20 +298,13 @@ class Space:
         return self.preparing(preparation).applied(new_rows) if self.has_vectors else new_rows
 
     def mixes_of_new(
-        self,
-        new_rows: Rows,
-        key: WeightsKey,
-        *,
-        weight_floor: float = 0.0,
-        hidden: np.ndarray | None = None,
+        self, new_rows: Rows, key: WeightsKey, *, weight_floor: float = 0.0
     ) -> tuple[csr_array, Any]:
         """Return new rows as convex mixes of their nearest rows here, and which rows they equal.
 
-        The rows are prepared already. They do not rest on rows here that are `hidden`.
+        The rows are prepared already.
         """
         fitted = self.prepared(key.preparation)
-        if hidden is not None and hidden.size:
-            return self._mixes_beside(new_rows, key, weight_floor, hidden)
         # No spanning tree here: a new row is explained by fitted ones, and nothing through it.
         n_neighbors = min(key.min_degree, self.n_rows)
         options = {"ridge": key.ridge, "weight_floor": weight_floor, "n_jobs": self.n_jobs}
@@ -331,22 +324,6 @@ class Space:
         nearest = nearest_of_distances(new_rows, n_neighbors=n_neighbors)
         mixes = convex_weights_of_distances(new_rows, nearest.graph, between=fitted, **options)
         return mixes, nearest
-
-    def _mixes_beside(
-        self, new_rows: Rows, key: WeightsKey, weight_floor: float, hidden: np.ndarray
-    ) -> tuple[csr_array, Any]:
-        """Return new rows as convex mixes of their nearest rows here that are not hidden."""
-        fitted = self.prepared(key.preparation)
-        seen = np.setdiff1d(np.arange(self.n_rows), hidden)
-        if self.has_vectors:
-            beside = Space(fitted[seen], n_jobs=self.n_jobs)
-        else:
-            beside = Space(fitted[np.ix_(seen, seen)], is_distances=True, n_jobs=self.n_jobs)
-            new_rows = new_rows[:, seen]
-        plain_key = replace(key, preparation="as_given")
-        mixes, nearest = beside.mixes_of_new(new_rows, plain_key, weight_floor=weight_floor)
-        shape = (mixes.shape[0], self.n_rows)
-        return csr_array((mixes.data, seen[mixes.indices], mixes.indptr), shape), nearest
 
     def refuse_without_vectors(self, option: str) -> None:
         """Refuse something that needs domain vectors if there are only distances."""

@@ -72,9 +72,7 @@ class ColumnFacts:
             return cls(column.name, "text", missing)
         n_categories = len(column.labels)
         labels = tuple(column.labels) if n_categories <= MOST_CATEGORIES else ()
-        return cls(
-            column.name, "category", missing, categories=labels, n_categories=n_categories
-        )
+        return cls(column.name, "category", missing, categories=labels, n_categories=n_categories)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: type, share missing, and range or categories."""

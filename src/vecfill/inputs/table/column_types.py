@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vecfill.inputs.table.columns import Categories, Numbers, read_cells, read_numbers
-from vecfill.inputs.table.frames import Cells
+from vecfill.inputs.table.columns import Categories, Numbers
+from vecfill.inputs.table.new_cells import NewCells
 from vecfill.inputs.texts.text_rows import TextModel, text_rows, words_of
 
 MOST_INDICATORS = 256
@@ -68,25 +68,6 @@ class Block:
     write: Callable[[np.ndarray], None] = field(repr=False)
     """Writes its columns into an array of zeros."""
     note: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class NewCells:
-    """Cells of one column about entities that come later; `label` names their table."""
-
-    name: str
-    cells: Cells
-    entities: Sequence[str]
-    label: str = "the table"
-
-    def numbers(self, advice: str) -> np.ndarray:
-        """Return them as numbers; anything else is refused with some advice."""
-        return read_numbers(self.label, self.name, self.cells, self.entities, advice=advice)
-
-    def labels(self) -> list[str | None]:
-        """Return them as texts, None where they are missing."""
-        column = read_cells(self.label, self.name, self.cells, self.entities, is_category=True)
-        return column.texts()
 
 
 class ColumnType(ABC):

@@ -7,6 +7,11 @@
 - `confidence`: How far to trust each imputed row: what to expect, and bounds.
 - `learning`: Hidden rows -> how far to trust others: the one way from signals and kinds to
   confidence.
+- `gaps`: Which facts rows lack, and the same rows without further ones.
+- `lessons`: What hidden rows without some facts teach about rows that lack the same facts.
+- `reach`: Rows farther from the known ones than hidden rows are: what can be learnt of them.
+- `limits`: Confidence where rows lack facts, or are far from the known ones: one limit after
+  the other.
 - `proof`: What hidden known rows prove about the imputed ones.
 - `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near
   them.

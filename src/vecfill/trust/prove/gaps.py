@@ -43,7 +43,7 @@ class FactList:
         cls, names: Sequence[str], readers: Sequence[Reader | None], is_used: Sequence[bool]
     ) -> FactList:
         """Return the facts of some sources: each as a whole if there are several, and columns."""
-        used_readers = [
+        readers_used = [
             reader if used else None for reader, used in zip(readers, is_used, strict=True)
         ]
         # Every entity has a name, so the sources that read names are never missing.
@@ -53,12 +53,13 @@ class FactList:
             if used and not getattr(readers[number], "reads_names", False)
         ]
         facts = []
-        for number, reader in enumerate(used_readers):
+        for number, reader in enumerate(readers_used):
             if number in are_described and len(are_described) > 1:
                 facts.append(Fact(f"source {names[number]!r}", number, None))
             columns = () if reader is None else reader.facts
-            facts += [Fact(name, number, column) for column, name in enumerate(columns)]
-        return cls(tuple(used_readers), tuple(facts))
+            of_source = f"{names[number]}: " if len(are_described) > 1 else ""
+            facts += [Fact(of_source + name, number, at) for at, name in enumerate(columns)]
+        return cls(tuple(readers_used), tuple(facts))
 
     @classmethod
     def of_kept(cls, sources: Sequence[KeptSource], is_used: Sequence[bool]) -> FactList:
@@ -71,9 +72,7 @@ class FactList:
         """Names of the facts."""
         return tuple(fact.name for fact in self.facts)
 
-    def gaps(
-        self, rows: SourceRows, lacks: Mapping[int, np.ndarray] | None = None
-    ) -> np.ndarray:
+    def gaps(self, rows: SourceRows, lacks: Mapping[int, np.ndarray] | None = None) -> np.ndarray:
         """(n_rows, n_facts) which facts rows lack.
 
         `lacks` has what their readers said of them, by number of the source; by default the rows
@@ -103,7 +102,7 @@ class FactList:
             columns = [at for at in of_source if self.facts[at].column is not None]
             reader = self.readers[number]
             if columns and reader is not None:
-                lacks = gaps[np.ix_(places[number], columns)]
+                lacks = gaps[places[number]][:, columns]
                 blanked[number] = reader.blanked(blanked[number], lacks)
             if whole:
                 is_there = ~gaps[places[number], whole[0]]
@@ -147,6 +146,19 @@ class FittedRows:
             SourceRows(len(domain), rows, places),
         )
         return cls(fact_list, source_rows, fact_list.gaps(source_rows, lacks))
+
+    def unproved_gaps(self, is_known: np.ndarray, fewest: int) -> np.ndarray:
+        """Return the gaps, without sources if at least `fewest` known rows have just the same ones.
+
+        Such rows are a kind of their own, which is judged apart.
+        """
+        gaps = self.gaps.copy()
+        is_whole = np.array([fact.column is None for fact in self.fact_list.facts], np.bool_)
+        if is_whole.any():
+            patterns, pattern_of = np.unique(gaps[:, is_whole], axis=0, return_inverse=True)
+            n_known = np.bincount(pattern_of.ravel()[is_known], minlength=len(patterns))
+            gaps &= ~(is_whole & (n_known >= fewest)[pattern_of.ravel()][:, None])
+        return gaps
 
     def at(self, numbers: np.ndarray) -> SourceRows:
         """Return some rows, each as often as it is named, as if they had come later."""

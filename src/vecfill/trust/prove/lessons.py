@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 
-from vecfill.inputs.entities import listed
 from vecfill.model.wanted import New
 from vecfill.trust.choose.folds import Fold
 from vecfill.trust.prove.confidence import Confidence
@@ -30,8 +29,8 @@ N_TAUGHT = 500
 of the sample alone."""
 
 FEWEST_OF_PATTERN = 100
-"""Hidden rows that must lack no more than a pattern; with fewer, others do. A guess: bounds of level
-0.9 then hold for 87 to 93 %."""
+"""Hidden rows that must lack no more than a pattern; with fewer, others do too. A guess: bounds of
+level 0.9 then hold for 87 to 93 %."""
 
 FREQUENT = 0.03
 """Share of the unknown rows that makes a pattern frequent; a guess."""
@@ -71,7 +70,9 @@ class Lessons:
     def is_learnt(self, gaps: np.ndarray) -> np.ndarray:
         """Tell which rows lack nothing, or facts whose pattern was tried."""
         patterns = patterns_of(gaps)
-        return np.array([not pattern or pattern in self._place_of for pattern in patterns], np.bool_)
+        return np.array(
+            [not pattern or pattern in self._place_of for pattern in patterns], np.bool_
+        )
 
     def untried(self, gaps: np.ndarray) -> list[str]:
         """Return for each row why nothing was learnt about the facts that it lacks, if so."""
@@ -84,10 +85,8 @@ class Lessons:
         names = [self.facts[number] for number in pattern]
         if len(names) == 1:
             return f"lacks {names[0]}, which was not tested"
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        if len(names) <= 3:
-            shown = f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"lacks {shown} together, which was not tested"
+        *firsts, last = [*names[:3], f"{len(names) - 3} more"] if len(names) > 3 else names
+        return f"lacks {', '.join(firsts)} and {last} together, which was not tested"
 
     def applied(
         self,
@@ -114,20 +113,22 @@ class Lessons:
             np.maximum(plain - column[lacking], 0.0)
             for plain, column in zip(of_usual, columns, strict=True)
         ]
-        judged = self._judged(teachers, signals[lacking], names, gaps[lacking])
+        of_lacking = self._judged(teachers, signals[lacking], names, gaps[lacking])
         new = [np.array(column) for column in columns]
-        for column, values, less, low in zip(new, judged, taken_off, (0, -1, -1), strict=True):
+        for column, values, less, low in zip(new, of_lacking, taken_off, (0, -1, -1), strict=True):
             column[lacking] = np.maximum(values - less, low)
-        return replace(
-            confidence, values=new[0], lower_bound=new[1], plain_lower_bound=new[2]
-        )
+        return replace(confidence, values=new[0], lower_bound=new[1], plain_lower_bound=new[2])
 
     def _judged(
         self, teachers: Teachers, signals: np.ndarray, kinds: Kinds, gaps: np.ndarray
     ) -> list[np.ndarray]:
         """Return expectation and both bounds of rows that lack facts, as random rows have them."""
         columns = np.column_stack([signals, gaps.sum(axis=1)])
-        judged = [np.zeros(len(gaps)), np.full(len(gaps), -1.0), np.full(len(gaps), -1.0)]
+        answers = [
+            np.zeros(len(gaps)),
+            np.full(len(gaps), -1.0),
+            np.full(len(gaps), -1.0),
+        ]
         by_pattern: dict[Pattern, list[int]] = {}
         for row, pattern in enumerate(patterns_of(gaps)):
             by_pattern.setdefault(pattern, []).append(row)
@@ -136,13 +137,15 @@ class Lessons:
             if pattern in self._place_of:
                 rows_of.setdefault(self._place_of[pattern], []).extend(rows)
             else:
-                judged[0][rows] = self._guessed(teachers, columns[rows], kinds, rows, pattern)
+                answers[0][rows] = self._guessed(teachers, columns[rows], kinds, rows, pattern)
         for place, rows in rows_of.items():
-            taught = self._taught(place, columns[rows], [labels[rows] for labels in kinds], teachers)
+            taught = self._taught(
+                place, columns[rows], [labels[rows] for labels in kinds], teachers
+            )
             parts = (taught.values, taught.lower_bound, taught.plain_lower_bound)
-            for column, part in zip(judged, parts, strict=True):
+            for column, part in zip(answers, parts, strict=True):
                 column[rows] = part
-        return judged
+        return answers
 
     def _taught(
         self, place: int, columns: np.ndarray, kinds: Kinds, teachers: Teachers
@@ -272,8 +275,8 @@ class _Draw:
         natural = self.fitted.gaps[fold.hidden]
         of_hidden, removed, group_of = [], [], []
         for number, group in enumerate(self.groups):
-            drawn = [group[at] for at in self.rng.integers(len(group), size=self.n_together)]
-            for pattern, n_times in Counter(drawn).items():
+            patterns = [group[at] for at in self.rng.integers(len(group), size=self.n_together)]
+            for pattern, n_times in Counter(patterns).items():
                 lacks = np.zeros(natural.shape[1], np.bool_)
                 lacks[list(pattern)] = True
                 rows = self._like(natural, lacks, n_times)

@@ -22,7 +22,6 @@ from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.gaps import FittedRows
 from vecfill.trust.prove.hidden import Asked, Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
@@ -32,10 +31,16 @@ from vecfill.trust.prove.learning import (
     excess_of,
     expected_of,
 )
-from vecfill.trust.prove.lessons import Lessons, learn_lessons
-from vecfill.trust.prove.reach import Distances, Reach, learn_reach
+from vecfill.trust.prove.lessons import Lessons
+from vecfill.trust.prove.limits import AskedOf, Limits, limits_of
 from vecfill.trust.prove.signals import SIGNALS, signals
-from vecfill.trust.prove.strata import FEWEST_PROVED, Kinds, Stratum, Witness, kinds_of_rows, strata_of
+from vecfill.trust.prove.strata import (
+    Kinds,
+    Stratum,
+    Witness,
+    kinds_of_rows,
+    strata_of,
+)
 
 N_FOLDS = 5
 """Folds of random rows: four fifths of the known rows stay, so hidden ones are little worse off
@@ -134,30 +139,22 @@ def prove(
     )
     of_unknown = [labels[~alignment.is_known] for labels in kinds]
     confidence = teachers.confidence(unknown_signals, of_unknown, may_be_rare)
-    lessons, gaps, unusual = None, None, {}
+    limits = Limits(None, None, {}, confidence)
     if confidence is not None:
-        fitted, gaps = hiding.rows_and_gaps()
-        lacking = gaps[~alignment.is_known]
-        lessons = hiding.lessons(fitted, kinds, lacking, seed=seed)
-        confidence = lessons.applied(confidence, teachers, unknown_signals, of_unknown, lacking)
-        unusual = {place: why for place, why in enumerate(lessons.untried(lacking)) if why}
-        reach = hiding.reach(fitted, kinds)
-        if reach is not None:
-            lessons = replace(lessons, reach=reach.most)
-            confidence = reach.applied(confidence, teachers, unknown_signals, of_unknown)
-            unusual |= reach.why
+        asked = AskedOf(model, alignment, hiding.folds, random, unknown_signals, kinds)
+        limits = limits_of(asked, teachers, confidence, hiding.instead, hiding.block, seed=seed)
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
         speaks=speaks,
         scores={name: rows.scores for name, rows in hidden.items()},
-        confidence=confidence,
+        confidence=limits.confidence,
         strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
         suspicious=_suspicions(alignment, random),
         teachers=None if confidence is None else teachers,
-        lessons=lessons,
-        gaps=gaps,
-        unusual=unusual,
+        lessons=limits.lessons,
+        gaps=limits.gaps,
+        unusual=limits.unusual,
         shown=hidden[speaks],
     )
 
@@ -267,38 +264,13 @@ class _Hiding:
             drift = drift_of(hidden, rarity.values[block.hidden], farther)
         return replace(hidden, excess=excess_of(hidden, unknown_signals, drift))
 
-    def rows_and_gaps(self) -> tuple[FittedRows, np.ndarray]:
-        """Return all rows, and which facts they lack beyond what their own kind has shown."""
-        model, is_known = self.model, self.alignment.is_known
-        fitted = FittedRows.of(self.alignment.domain, model.predictor, model.space, is_known)
-        gaps = fitted.gaps.copy()
-        wholes = [at for at, fact in enumerate(fitted.fact_list.facts) if fact.column is None]
-        if wholes:
-            # Rows that lack a source are a kind, which is judged apart if enough were hidden.
-            patterns, pattern_of = np.unique(gaps[:, wholes], axis=0, return_inverse=True)
-            n_known = np.bincount(pattern_of.ravel()[is_known], minlength=len(patterns))
-            is_proved = (n_known >= FEWEST_PROVED)[pattern_of.ravel()]
-            gaps[np.ix_(is_proved, wholes)] = False
-        return fitted, gaps
+    def instead(self, folds: Sequence[Fold], asked: Callable[[Fold], Asked]) -> Hidden:
+        """Return rows that are asked for in the place of random ones."""
+        return self._imputed(folds, as_rare=False, asked=asked)
 
-    def lessons(
-        self, fitted: FittedRows, kinds: Kinds, gaps: np.ndarray, *, seed: int
-    ) -> Lessons:
-        """Return what hidden rows teach that lack facts, as the unknown rows with these gaps do."""
-
-        def hide(folds: Sequence[Fold], asked: Callable[[Fold], Asked]) -> Hidden:
-            return self._imputed(folds, as_rare=False, asked=asked)
-
-        return learn_lessons(
-            hide, fitted, self.model.space, self.folds, kinds, gaps, seed=seed
-        )
-
-    def reach(self, fitted: FittedRows, kinds: Kinds) -> Reach | None:
-        """Return what is known of rows that lie far from the known ones, if distances are."""
-        distances = Distances.of(fitted, self.alignment.is_known)
-        if distances is None or self.alignment.n_known < 2 * FEWEST_HIDDEN:
-            return None
-        return learn_reach(lambda folds: self._imputed(folds, as_rare=False), distances, kinds)
+    def block(self, fold: Fold) -> Hidden:
+        """Return the rows of one fold, imputed as rows that are not rare."""
+        return self._imputed([fold], as_rare=False)
 
     def _imputed(
         self,
