@@ -99,11 +99,12 @@ class KeptModel:
 
         Examples
         --------
+        >>> import pandas as pd
         >>> from vecfill import impute
-        >>> table = {f"e{n}": {"mass": float(n), "of": "xyz"[n % 3]} for n in range(60)}
-        >>> known = {f"e{n}": np.array([n, n % 3, 1.0]) for n in range(50)}
-        >>> impute(table, known, names="off").to_model().schema["table"]["mass"]
-        {'type': 'number', 'missing': 0.0, 'low': 0.0, 'high': 59.0}
+        >>> hues = pd.DataFrame({"nm": [680, 610, 580, 595]}, index=["red", "orange", "lime", "tan"])
+        >>> known = {"red": [1.0], "orange": [2.0], "lime": [3.0]}
+        >>> impute(hues, known, method="paper").to_model().schema["table"]
+        {'nm': {'type': 'number', 'missing': 0.0, 'low': 580.0, 'high': 680.0}}
         """
         readers = {source.name: source.reader for source in self._kept.sources}
         return {
