@@ -75,7 +75,9 @@ class Distances:
         parts = [
             part
             for number in fitted.rows.rows
-            if (part := _standardised(fitted, number, is_known)) is not None
+            # Names differ by kind (of several words, say), and kinds are judged apart.
+            if not getattr(fitted.fact_list.readers[number], "reads_names", False)
+            and (part := _standardised(fitted, number, is_known)) is not None
         ]
         if not parts or sum(part.shape[1] for part in parts) > MOST_COLUMNS:
             return None
