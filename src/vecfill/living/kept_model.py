@@ -101,8 +101,8 @@ class KeptModel:
         --------
         >>> import pandas as pd
         >>> from vecfill import impute
-        >>> hues = pd.DataFrame({"nm": [680, 610, 580, 595]}, index=["red", "orange", "lime", "tan"])
-        >>> known = {"red": [1.0], "orange": [2.0], "lime": [3.0]}
+        >>> hues = pd.DataFrame({"nm": [680, 610, 580, 595]}, index=["red", "amber", "lime", "tan"])
+        >>> known = {"red": [1.0], "amber": [2.0], "lime": [3.0]}
         >>> impute(hues, known, method="paper").to_model().schema["table"]
         {'nm': {'type': 'number', 'missing': 0.0, 'low': 580.0, 'high': 680.0}}
         """
