@@ -158,5 +158,5 @@ def refusal_of_absent(
     return (
         f"{label} lacks {listed(absent, 5)}, which the model was fitted with.{said} Without them "
         "vectors are worse: rename the columns, add them with null cells where nothing is known, "
-        "or pass missing='allow' (--missing allow)."
+        "or pass missing='allow'."
     )
