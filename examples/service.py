@@ -48,12 +48,19 @@ def service(path: str) -> FastAPI:
 
     @app.get("/")
     def about() -> dict[str, Any]:
-        return {"entities": len(model.names), "method": str(model.predictor), **model.about}
+        method = str(model.predictor)
+        return {
+            "entities": len(model.names),
+            "method": method,
+            "schema": model.schema,
+            **model.about,
+        }
 
     @app.post("/entities")
-    def add(entity: Entity, n_reasons: int = 5) -> dict[str, Any]:
+    def add(entity: Entity, n_reasons: int = 5, missing: str = "refuse") -> dict[str, Any]:
         try:
-            added = model.add({entity.name: entity.facts})
+            # A fact that is not known is null; one that is not there at all may be misspelt.
+            added = model.add({entity.name: entity.facts}, missing=missing)
         except vf.VecfillError as error:
             raise HTTPException(422, str(error)) from error
         if not len(added.embedding):
@@ -61,6 +68,7 @@ def service(path: str) -> FastAPI:
         return {
             **added.to_dict()["added"][0],
             "vector": added.embedding.vectors[0].tolist(),
+            "notes": list(added.notes),
             "reasons": added.explain(entity.name, n_reasons).to_dict()["contributors"],
         }
 

@@ -219,7 +219,11 @@ def judged(
     vectors = np.asarray(result.embedding.vectors)
     said = " ".join(result.notes)
     centre = known.mean(axis=0)
-    return compared(words, vectors, result.confidence, truth, centre, among=among, said=said)
+    listed = set(result.unusual) if among is None else among & set(result.unusual)
+    return compared(
+        words, vectors, result.confidence, truth, centre, among=among, said=said,
+        n_listed=len(listed),
+    )  # fmt: skip
 
 
 def imputed(

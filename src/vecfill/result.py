@@ -115,6 +115,16 @@ class Result:
         return self.proof.suspicious
 
     @property
+    def unusual(self) -> dict[str, str]:
+        """Imputed entities of which hidden known ones teach nothing, and why; they have no bound.
+
+        They lie farther from the known entities than any that was hidden, say. A bound of -1 is
+        none, and their confidence is at most what the outermost hidden entities reached.
+        """
+        names = self.alignment.unknown
+        return {names[place]: why for place, why in self.proof.unusual.items()}
+
+    @property
     def strata(self) -> tuple[Stratum, ...]:
         """Kinds of entities, and what is proved about each."""
         return self.proof.strata

@@ -31,7 +31,7 @@ _MORE = ("n_jobs", "folds", "hide", "append_to")
 
 _OTHER_NAMES = {"n_jobs": "--jobs", "confidence": "--confidence-column"}
 _NEVER_OVERWRITE = ("tokens",)
-_OF_COMMAND = {"convert": {"format": "--from"}}
+_OF_COMMAND = {"convert": {"format": "--from"}, "add": {"missing": "--missing"}}
 
 command = ""
 """The command that runs; its messages name its own options."""

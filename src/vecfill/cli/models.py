@@ -48,6 +48,16 @@ ConfidenceOption = Annotated[
         metavar="NAME",
     ),
 ]
+MissingOption = Annotated[
+    str,
+    options.flag(
+        "--missing",
+        "Input",
+        "What to do with a table that lacks columns of the fitted one: refuse, or allow (they are "
+        "then taken as empty).",
+        metavar="RULE",
+    ),
+]
 
 
 def add(
@@ -58,6 +68,7 @@ def add(
     append_to: AppendTo = None,
     key: KeyOption = None,
     save: SaveOption = None,
+    missing: MissingOption = "refuse",
     confidence_column: ConfidenceOption = None,
     overwrite: options.OverwriteOption = False,
     jobs: options.JobsOption = None,
@@ -82,6 +93,7 @@ def add(
             key=key,
             save=save,
             confidence=confidence_column,
+            missing=missing,
             overwrite=overwrite,
             n_jobs=jobs,
             progress=progress,

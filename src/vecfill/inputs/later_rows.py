@@ -39,6 +39,10 @@ class LaterRows:
     rows: Any = field(repr=False)
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
     """For each entity, reasons to trust its vector less."""
+    lacks: np.ndarray | None = field(default=None, repr=False)
+    """(n_entities, n_columns) which facts are missing, as the reader's `facts` name them."""
+    is_odd: np.ndarray | None = field(default=None, repr=False)
+    """(n_entities,) which are unusual for more than a missing fact; ``None``: all unusual ones."""
 
     @classmethod
     def usual(cls, facts: Facts, rows: Any, is_present: Any = None) -> LaterRows:
@@ -193,6 +197,34 @@ class Reader:
         """(n_columns,) in which columns of the domain the range of known values means something."""
         return False
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Names of the facts that a row may lack one by one."""
+        return ()
+
+    def lacks(self, rows: Any) -> np.ndarray:
+        """(n_rows, n_facts) which facts rows lack."""
+        return np.zeros((rows.shape[0], len(self.facts)), np.bool_)
+
+    def blanked(self, rows: Any, lacks: np.ndarray) -> Any:  # noqa: ARG002
+        """Return rows without some facts: as if these had never been told."""
+        return rows
+
+    def shifts(self, rows: Any, lacks: np.ndarray) -> dict[int, str]:  # noqa: ARG002
+        """Return which facts differ as a whole from those of the fit, in words, by number."""
+        return {}
+
+    def drifts(self, lacks: np.ndarray) -> list[str]:  # noqa: ARG002
+        """Return which facts rows lack far more often than those of the fit, in words."""
+        return []
+
+    def refuse_absent(self, facts: Facts) -> None:
+        """Refuse a table that lacks columns of the fitted one altogether."""
+
+    def schema(self) -> dict[str, Any]:
+        """Return what the columns of the fitted table were like, as plain values."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class TextsReader(Reader):
@@ -203,6 +235,10 @@ class TextsReader(Reader):
     def finds(self, facts: Facts) -> bool:
         """Tell whether a table has any of the columns."""
         return facts.has_any(self.columns)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the columns that hold the texts."""
+        return {name: {"type": "text"} for name in self.columns}
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ def add(
     key: str | None = None,
     save: PathOrName | None = None,
     confidence: str | None = None,
+    missing: str = "refuse",
     overwrite: bool = False,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -68,6 +69,8 @@ def add(
         file.
     confidence
         Column for the confidence of new vectors, if `append_to` is a table.
+    missing
+        What to do with a table that lacks columns of the fitted one: ``"refuse"``, or ``"allow"``.
     overwrite
         Whether existing files may be replaced.
     n_jobs, progress
@@ -83,7 +86,7 @@ def add(
         (progress or quiet)("Adding entities", 0, 0)
         living = load(model, n_jobs=n_jobs)
         shared = TableFile(table, as_text=True)
-        added = living.add(shared, key=key, keep=save is not None)
+        added = living.add(shared, key=key, keep=save is not None, missing=missing)
         new = _in_words_of_file(added.embedding, living.about.get("format"))
         if not len(new) and append_to is None:
             raise InputError(f"{table} has no entity that is new to the model: {added!r}")

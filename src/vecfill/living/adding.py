@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from vecfill.checks import one_of
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
@@ -33,6 +34,14 @@ class NewEntities:
     rows: SourceRows = field(repr=False)
     """Their rows in each source."""
     unusual: tuple[tuple[str, ...], ...] = field(repr=False)
+    lacks: dict[int, np.ndarray] = field(repr=False)
+    """By number of the source, which facts the entities lack that it describes."""
+    is_odd: np.ndarray = field(repr=False)
+    """(n_new,) which are unusual for more than a missing fact."""
+    shifts: dict[tuple[int, int], str] = field(repr=False)
+    """By source and column, what differs as a whole from the fit: another unit, say."""
+    drifts: tuple[str, ...] = ()
+    """What they lack far more often than fitted entities."""
     groups: Groups | None = field(default=None, repr=False)
     """Their groups, if groups were named at the fit."""
 
@@ -54,6 +63,10 @@ def read_new(
     unusual: list[list[str]] = [[] for _ in names]
     rows: dict[int, Any] = {}
     places: dict[int, np.ndarray] = {}
+    lacks: dict[int, np.ndarray] = {}
+    is_odd = np.zeros(len(names), np.bool_)
+    shifts: dict[tuple[int, int], str] = {}
+    drifts: list[str] = []
     for number, (source, reads) in enumerate(zip(sources, is_used, strict=True)):
         if not reads or not names:
             continue
@@ -68,10 +81,20 @@ def read_new(
         source.refuse_absurd(of_new, [later_rows.entities[row] for row in new_rows])
         rows[number] = csr_array(of_new) if issparse(of_new) else of_new
         places[number] = np.array([place[later_rows.entities[row]] for row in new_rows], np.int64)
+        is_odd_row = later_rows.is_odd
+        if is_odd_row is None:
+            is_odd_row = np.array([bool(reasons) for reasons in later_rows.unusual], np.bool_)
         for at, row, far in zip(places[number], new_rows, source.out_of_range(of_new), strict=True):
             unusual[at] += [*later_rows.unusual[row], *([far] if far else [])]
+            is_odd[at] |= bool(far or is_odd_row[row])
+        if later_rows.lacks is not None and source.reader is not None:
+            lacks[number] = later_rows.lacks[new_rows]
+            drifts += source.reader.drifts(lacks[number])
+            for column, shift in source.reader.shifts(of_new, lacks[number]).items():
+                shifts[number, column] = shift
     reasons = tuple(tuple(of_entity) for of_entity in unusual)
-    return NewEntities(names, SourceRows(len(names), rows, places), reasons)
+    new_rows = SourceRows(len(names), rows, places)
+    return NewEntities(names, new_rows, reasons, lacks, is_odd, shifts, tuple(drifts))
 
 
 def groups_of_new(
@@ -110,18 +133,6 @@ def notes_on_groups(groups: Groups | None) -> tuple[str, ...]:
     )
 
 
-def notes_on_unusual(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Say how many new entities are unlike anything fitted, and why the first one is."""
-    n_unusual = sum(1 for reasons in unusual if reasons)
-    if not n_unusual:
-        return ()
-    first = next(reasons[0] for reasons in unusual if reasons)
-    return (
-        f"{count(n_unusual, 'new entity is', 'new entities are')} unlike anything fitted (such as: "
-        f"{first}); bounds are cautious there.",
-    )
-
-
 def refuse_unknown_options(options: Mapping[str, Any]) -> None:
     """Refuse options that do not say how a text file is read."""
     strange = [name for name in options if name not in TEXT_OPTIONS]
@@ -132,13 +143,31 @@ def refuse_unknown_options(options: Mapping[str, Any]) -> None:
 
 
 def facts_by_source(
-    sources: Sequence[KeptSource], table: Any, *, key: str | None, names: Any, **options: Any
+    sources: Sequence[KeptSource],
+    table: Any,
+    *,
+    key: str | None,
+    names: Any,
+    missing: str = "refuse",
+    **options: Any,
 ) -> dict[str, Facts]:
     """Return what the user passes about new entities, for each source.
 
     A mapping from names of sources gives each its own table. A single table serves every source
-    that finds its columns there.
+    that finds its columns there. Unless `missing` allows it, columns of a table that serves must
+    not be absent.
     """
+    one_of(missing, "missing", ("refuse", "allow"))
+    tables = _tables_of_sources(sources, table, key=key, names=names, **options)
+    for source in sources:
+        if source.name in tables and source.reader is not None and missing == "refuse":
+            source.reader.refuse_absent(tables[source.name])
+    return tables
+
+
+def _tables_of_sources(
+    sources: Sequence[KeptSource], table: Any, *, key: str | None, names: Any, **options: Any
+) -> dict[str, Facts]:
     known = [source.name for source in sources]
     is_mapping = isinstance(table, Mapping) and bool(table)
     if is_mapping and len(sources) > 1 and all(name in known for name in table):

@@ -24,8 +24,9 @@ from vecfill.inputs.names.ngrams import NGramModel
 from vecfill.inputs.names.parts import PartsModel
 from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.rarity import Rarity, VocabularyMeans
+from vecfill.inputs.table.column_facts import ColumnFacts
 from vecfill.inputs.table.column_types import COLUMN_TYPES
-from vecfill.inputs.table.features import ColumnsReader
+from vecfill.inputs.table.columns_reader import ColumnsReader
 from vecfill.inputs.texts.text import EncoderReader, TextReader
 from vecfill.inputs.texts.text_rows import TextModel, WordsReader
 from vecfill.io.mapped import MappedArrays, write_mapped
@@ -43,6 +44,7 @@ from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.hidden import Cosines, Hidden
 from vecfill.trust.prove.learning import Teacher, Teachers
+from vecfill.trust.prove.lessons import Lessons
 from vecfill.trust.prove.proof import Suspicion
 from vecfill.trust.prove.strata import Stratum
 
@@ -84,6 +86,12 @@ class Kept:
     """Groups that were named at the fit, for every entity; ``None`` if there were none."""
     teachers: Teachers | None = field(repr=False)
     """From what confidence is learnt; ``None`` if too few entities are known."""
+    lessons: Lessons | None = field(repr=False)
+    """From what the confidence of entities that lack facts is learnt; ``None`` in older files."""
+    gaps: np.ndarray | None = field(repr=False)
+    """(n_rows, n_facts) which facts each entity lacks; ``None`` in older files."""
+    is_beyond: np.ndarray | None = field(repr=False)
+    """(n_rows,) which entities are unlike all that were hidden; ``None`` in older files."""
     confidence: Confidence | None = field(repr=False)
     """Of every imputed row; ``None`` if it is to be learnt when it is first asked for."""
     reports: tuple[SourceReport, ...] = field(repr=False)
@@ -146,6 +154,7 @@ _SIGNALS_OF_VERSION_1 = (
 
 _CLASSES = (
     ColumnsReader,
+    ColumnFacts,
     matrices.ArrayReader,
     matrices.DistancesReader,
     later_rows.NoReader,
@@ -183,6 +192,7 @@ _CLASSES = (
     Suspicion,
     Teacher,
     Teachers,
+    Lessons,
     Cosines,
     RowScores,
     Stratum,
@@ -200,6 +210,15 @@ def classes() -> dict[str, type]:
     added = (*COLUMN_TYPES, *later_rows.Reader.__subclasses__())
     return {**{kind.__name__: kind for kind in added}, **CLASSES}
 
+
+_OF_OLDER_FILES: Mapping[str, Any] = {
+    "groups": None,
+    "lessons": None,
+    "gaps": None,
+    "is_beyond": None,
+}
+"""Parts that files of earlier versions of vecfill lack: groups could not be named then, and nothing
+was learnt of missing facts."""
 
 _OF_VERSION_1 = {
     "stretch": {"#": "object", "class": "Stretch", "fields": {}},
@@ -309,8 +328,7 @@ class FileParts(Mapping[str, Any]):
             if packed.get("rule") is not None:
                 # What known rows carry for additions has their rarity by now: computed again.
                 packed["for_adding"] = None
-        # A file of an earlier vecfill was made before users could name groups.
-        self._packed: dict[str, Any] = {"groups": None, **packed}
+        self._packed: dict[str, Any] = {**_OF_OLDER_FILES, **packed}
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}
         of_version = CLASSES_OF_VERSION_1 if self._arrays.version == 1 else {}

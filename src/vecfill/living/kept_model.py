@@ -27,7 +27,7 @@ from vecfill.trust.choose.fusion import SourceReport
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.proof import Suspicion
 from vecfill.trust.prove.signals import mixed_values, signals
-from vecfill.trust.prove.strata import Stratum
+from vecfill.trust.prove.strata import Stratum, kinds_of
 from vecfill.wording import count
 
 ROWS_PER_BLOCK = 8192
@@ -117,6 +117,30 @@ class KeptModel:
         """Column that named the entities at the fit, if there was one."""
         keys = [getattr(key.reader, "key", None) for key in self._kept.sources]
         return next((key for key in keys if key is not None), None)
+
+    @property
+    def schema(self) -> dict[str, dict[str, Any]]:
+        """What the columns of each source were like at the fit, as plain values.
+
+        By source and column: ``type`` (``"number"``, ``"category"`` or ``"text"``) and the share
+        that was ``missing``; of numbers ``low`` and ``high``, of categories ``n_categories`` and,
+        if they are few, ``categories``. A source without named columns has none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from vecfill import impute
+        >>> hues = pd.DataFrame({"nm": [680, 610, 580, 595]}, index=["red", "amber", "lime", "tan"])
+        >>> known = {"red": [1.0], "amber": [2.0], "lime": [3.0]}
+        >>> impute(hues, known, method="paper").to_model().schema["table"]
+        {'nm': {'type': 'number', 'missing': 0.0, 'low': 580.0, 'high': 680.0}}
+        """
+        readers = {source.name: source.reader for source in self._kept.sources}
+        return {
+            name: reader.schema()
+            for name, reader in readers.items()
+            if reader is not None and not reader.reads_names
+        }
 
     @property
     def sources(self) -> tuple[SourceReport, ...]:
@@ -229,9 +253,18 @@ class KeptModel:
             self._model.prediction, vectors=known_rows.embedding[known_rows.unknown]
         )
         columns = signals(known_rows, prediction, names=self._kept.signals)
+        names, gaps = self.names.at(self._unknown), self._kept.gaps
         groups = self._kept.groups
         of_unknown = None if groups is None else groups.at(self._unknown)
-        return teachers.of_names(columns, self.names.at(self._unknown), of_unknown)
+        confidence = teachers.of_names(columns, names, of_unknown)
+        if confidence is None or self._kept.lessons is None or gaps is None:
+            return confidence
+        lessons, kinds = self._kept.lessons, [kinds_of(names)]
+        confidence = lessons.applied(confidence, teachers, columns, kinds, gaps[self._unknown])
+        is_beyond = self._kept.is_beyond
+        if is_beyond is None:
+            return confidence
+        return confidence.without_bound(is_beyond[self._unknown], lessons.reach)
 
     def _row(self, name: str) -> int:
         row = self.names.row(name) if isinstance(name, str) else None

@@ -18,11 +18,11 @@ from vecfill.living.adding import (
     facts_by_source,
     groups_of_new,
     notes_on_groups,
-    notes_on_unusual,
     read_new,
     refuse_unknown_options,
 )
 from vecfill.living.file import Kept, write_model
+from vecfill.living.judging import judgement, kept_of_judged
 from vecfill.living.kept_model import KeptModel
 from vecfill.living.state import changing, changing_if_kept, fitting
 from vecfill.machine.blas import one_blas_thread
@@ -131,6 +131,7 @@ class LivingModel(KeptModel):
         groups: Mapping[str, Any] | None = None,
         encoder: Any = None,
         keep: bool = False,
+        missing: str = "refuse",
         **options: Any,
     ) -> Added:
         """Return vectors, confidence and reasons for entities that were not there at the fit.
@@ -156,12 +157,17 @@ class LivingModel(KeptModel):
             What turned texts into vectors at the fit, if something did; a model does not keep it.
         keep
             Whether entities that are added later may rest on these.
+        missing
+            What to do with a table that lacks columns of the fitted one altogether: ``"refuse"``,
+            because they may be misspelt, or ``"allow"``, as if every cell were null. Cells that are
+            null are always allowed. `schema` has the columns.
         options
             How a text file is read: ``encoding``, ``separator``, ``header``.
         """
         refuse_unknown_options(options)
         sources = self._kept.sources
-        tables = facts_by_source(sources, table, key=key, names=names, guess=self.key, **options)
+        how = {"key": key, "names": names, "missing": missing, "guess": self.key}
+        tables = facts_by_source(sources, table, **how, **options)
         entities = dict.fromkeys(name for facts in tables.values() for name in facts.entities)
         rows = {name: self._given_row(name) for name in entities}
         new = read_new(
@@ -257,18 +263,18 @@ class LivingModel(KeptModel):
             )
         wanted = self._wanted(new)
         prediction, carried = self._predicted(wanted)
-        unusual, is_described = self._judged(new, wanted)
+        is_described = self.predictor.is_described(self.space, self._given, wanted)
+        is_usual = self.predictor.is_usual(self.space, self._given, wanted) | ~is_described
         offsets, assumed_notes = self._offsets_of_new(new.names, counts, carried[:, -1])
         vectors = self._moved(prediction.vectors, new.names) + offsets
-        confidence = None
-        if (teachers := self._kept.teachers) is not None:
+        columns = np.empty((len(new.names), 0))
+        if self._kept.teachers is not None:
             of_signals = {"carried": carried[:, : self._n_carried], "centre": self._centre}
             options = {"names": self._kept.signals, **of_signals}
             columns = signals(self._given, prediction, wanted, **options)
-            confidence = teachers.of_names(columns, new.names, new.groups)
-        if confidence is not None:
-            confidence = confidence.cautious(np.array([bool(reasons) for reasons in unusual]))
-            confidence = confidence.rows(is_described)
+        trust = judgement(self._kept, new, columns, self._is_used, is_usual)
+        unusual, confidence = trust.unusual, trust.confidence
+        confidence = None if confidence is None else confidence.rows(is_described)
         if self._kept.calibrates_norms:
             imputed, known = self._kept.embedding[self._unknown], self._kept.embedding[self._known]
             vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
@@ -285,7 +291,7 @@ class LivingModel(KeptModel):
             {new.names[row]: unusual[row] for row in described_rows if unusual[row]},
             **already,
             undescribed=tuple(new.names[row] for row in np.flatnonzero(~is_described)),
-            notes=(*assumed_notes, *notes_on_groups(new.groups), *notes_on_unusual(unusual)),
+            notes=(*assumed_notes, *notes_on_groups(new.groups), *trust.notes(new)),
             _explained=told,
         )
 
@@ -303,15 +309,6 @@ class LivingModel(KeptModel):
         if (factors := self._factors_of_new(names)).max(initial=1.0) == 1.0:
             return vectors
         return self._centre + factors * (vectors - self._centre)
-
-    def _judged(self, new: NewEntities, wanted: New) -> tuple[list[tuple[str, ...]], np.ndarray]:
-        """Return what is unusual about each new entity, and which a used source describes."""
-        is_described = self.predictor.is_described(self.space, self._given, wanted)
-        is_usual = self.predictor.is_usual(self.space, self._given, wanted)
-        unusual = list(new.unusual)
-        for row in np.flatnonzero(~is_usual & is_described):
-            unusual[row] += ("no fitted entity had exactly these sources",)
-        return unusual, is_described
 
     @fitting
     def _explained(
@@ -360,6 +357,7 @@ class LivingModel(KeptModel):
             has_rarity=np.append(self._kept.has_rarity, np.isfinite(rarity)),
             is_spared=np.append(self._is_spared, self._are_spared(new.names)),
             groups=groups,
+            **kept_of_judged(self._kept, new, added.confidence, self._is_used),
             for_adding=None,
             confidence=None,
             space=space,

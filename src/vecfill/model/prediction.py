@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -224,6 +224,21 @@ class FixedMix(Mix):
         return np.asarray(largest.todense() if issparse(largest) else largest).ravel()
 
 
+def _mixes_beside(space: Space, rows: Any, key: WeightsKey, hidden: np.ndarray | None) -> csr_array:
+    """Return prepared rows as mixes of the nearest fitted ones that are not hidden."""
+    if hidden is None or not hidden.size:
+        return space.mixes_of_new(rows, key, weight_floor=key.weight_floor)[0]
+    seen, fitted = np.delete(np.arange(space.n_rows), hidden), space.prepared(key.preparation)
+    is_vectors, n_jobs = space.has_vectors, space.n_jobs
+    near = fitted[seen] if is_vectors else fitted[np.ix_(seen, seen)]
+    beside = Space(near, is_distances=not is_vectors, n_jobs=n_jobs)
+    of_seen = _mixes_beside(
+        beside, rows if is_vectors else rows[:, seen], replace(key, preparation="as_given"), None
+    )
+    shape = (of_seen.shape[0], space.n_rows)
+    return csr_array((of_seen.data, seen[of_seen.indices], of_seen.indptr), shape)
+
+
 class FittedMix(Mix):
     """The mix of the nearest fitted rows, which are mixes of known ones themselves.
 
@@ -244,7 +259,7 @@ class FittedMix(Mix):
         self.known_rows = known_rows
         self.rows = wanted.prepared(space, key.preparation, known_rows)
         """The new rows, prepared."""
-        self.mixes, _ = space.mixes_of_new(self.rows, key, weight_floor=key.weight_floor)
+        self.mixes = _mixes_beside(space, self.rows, key, getattr(wanted, "hidden", None))
         """(n_new, n_rows) weights on fitted rows."""
 
     @cached_property

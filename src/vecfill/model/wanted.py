@@ -115,11 +115,13 @@ class New:
     rows: Any = field(repr=False)
     """A row of the domain for each; of a domain of distances, its distances from all rows there.
     `SourceRows` if there are several sources."""
+    hidden: np.ndarray | None = field(default=None, repr=False)
+    """Numbers of rows of the fit that they are made from, and on which they must not rest."""
 
     is_new: ClassVar[bool] = True
 
     def __getitem__(self, places: Any) -> New:
-        return New(self.rows[places])
+        return New(self.rows[places], self.hidden)
 
     @property
     def size(self) -> int:
@@ -152,7 +154,12 @@ class New:
     ) -> tuple[np.ndarray, Wanted] | None:
         """Return which of the rows a source describes, and what it says about them."""
         places = self.rows.places.get(number)
-        return None if places is None else (places, New(self.rows.rows[number]))
+        if places is None:
+            return None
+        hidden = self.hidden
+        if hidden is not None:
+            hidden = np.flatnonzero(np.isin(member.rows, hidden))
+        return places, New(self.rows.rows[number], hidden)
 
 
 @dataclass(frozen=True, eq=False)

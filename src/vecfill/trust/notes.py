@@ -47,6 +47,9 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
     if decision.choice is not None:
         dropped = [report for report in decision.choice.sources if not report.is_kept]
         notes += [f"Source {report.name!r} was dropped: {report.why}." for report in dropped]
+    if unusual := list(proof.unusual.values()):
+        entities = count(len(unusual), "unknown entity has", "unknown entities have")
+        notes.append(f"{entities} no bound: each {unusual[0]}.")
     unproved = [kind for kind in proof.strata if kind.n_unknown and not kind.is_proved]
     return (*notes, *(f"{kind}." for kind in unproved))
 

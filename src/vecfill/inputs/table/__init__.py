@@ -4,6 +4,11 @@
 - `columns`: One column of a table -> numbers or categories, or a refusal that names the cell.
 - `column_types`: Types of columns: how each becomes numbers at the fit, and for entities that come
   later.
+- `new_cells`: Cells of one column about entities that come later.
+- `column_facts`: What the columns of the fitted table were like, and how columns that come later
+  differ.
+- `columns_reader`: How the columns of a table were read, so that entities which come later are read
+  alike.
 - `features`: Columns of a table -> one numeric matrix, and notes on what became of each.
 - `scaling`: Columns of a domain brought to one scale.
 - `one_table`: One table with features and a column of vectors: split into what `impute` needs, and

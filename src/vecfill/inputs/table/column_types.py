@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vecfill.inputs.table.columns import Categories, Numbers, read_cells, read_numbers
-from vecfill.inputs.table.frames import Cells
+from vecfill.inputs.table.columns import Categories, Numbers
+from vecfill.inputs.table.new_cells import NewCells
 from vecfill.inputs.texts.text_rows import TextModel, text_rows, words_of
 
 MOST_INDICATORS = 256
@@ -70,25 +70,6 @@ class Block:
     note: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class NewCells:
-    """Cells of one column about entities that come later; `label` names their table."""
-
-    name: str
-    cells: Cells
-    entities: Sequence[str]
-    label: str = "the table"
-
-    def numbers(self, advice: str) -> np.ndarray:
-        """Return them as numbers; anything else is refused with some advice."""
-        return read_numbers(self.label, self.name, self.cells, self.entities, advice=advice)
-
-    def labels(self) -> list[str | None]:
-        """Return them as texts, None where they are missing."""
-        column = read_cells(self.label, self.name, self.cells, self.entities, is_category=True)
-        return column.texts()
-
-
 class ColumnType(ABC):
     """What a column of one type learnt at the fit."""
 
@@ -102,10 +83,23 @@ class ColumnType(ABC):
         """Return what a column becomes, or None if it is not of this type."""
 
     @property
+    def blank(self) -> np.ndarray:
+        """(width,) the numbers of a cell without a value."""
+        numbers, _ = self.encoded(NewCells(self.name, [None], [""]))
+        return numbers[0]
+
+    @property
     def width(self) -> int:
         """How many numbers a cell becomes."""
-        numbers, _ = self.encoded(NewCells(self.name, [None], [""]))
-        return numbers.shape[1]
+        return self.blank.size
+
+    def told(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the values that a column of numbers had in the table."""
+        return numbers[:, 0]
+
+    def is_lacking(self, numbers: np.ndarray) -> np.ndarray:
+        """Tell which rows of its numbers say nothing: no value, or one that means nothing here."""
+        return (numbers == self.blank.astype(numbers.dtype)).all(axis=1)
 
     @abstractmethod
     def encoded(self, cells: NewCells) -> Encoded:
@@ -161,6 +155,15 @@ class NumberColumn(ColumnType):
         why = f"{self.name} is missing, which no fitted entity lacked"
         is_unusual = np.isnan(values) & (not self.marks_missing)
         return self.filled(values), [why if is_odd else "" for is_odd in is_unusual.tolist()]
+
+    def told(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the values in the unit of the table."""
+        return numbers[:, 0] if self.largest is None else numbers[:, 0] * self.spread + self.mean
+
+    def is_lacking(self, numbers: np.ndarray) -> np.ndarray:
+        """Tell which rows are marked as missing: without marks, none was."""
+        # A row of the mean may have had that value.
+        return numbers[:, 1] != 0 if self.marks_missing else np.zeros(len(numbers), np.bool_)
 
     def filled(self, values: np.ndarray) -> np.ndarray:
         """Return numbers, NaN where they are missing, as columns of the domain."""

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed
-from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain
+from vecfill.inputs.table.column_facts import ColumnFacts
 from vecfill.inputs.table.column_types import (
     AS_THEY_ARE,
     Block,
     Column,
-    ColumnType,
-    NewCells,
     Scales,
+    TextColumn,
     block_of,
 )
-from vecfill.inputs.table.columns import Categories, Numbers, has_value, read_cells
-from vecfill.inputs.table.frames import MAX_COLUMNS, Cells, Frame
+from vecfill.inputs.table.columns import Categories, Numbers, read_cells
+from vecfill.inputs.table.columns_reader import ColumnsReader
+from vecfill.inputs.table.frames import MAX_COLUMNS, Frame
 from vecfill.wording import count, percent
 
 _MAX_BYTES = 1 << 34
@@ -193,7 +191,11 @@ def features_of_columns(
         start += len(block.names)
     used_names = {column.name for column in used_columns}
     unused = tuple(column.name for column in columns if column.name not in used_names)
-    reader = ColumnsReader(tuple(block.encoder for block in blocks), unused, key=key)
+    like = tuple(
+        ColumnFacts.of(block.column, is_text=isinstance(block.encoder, TextColumn))
+        for block in blocks
+    )
+    reader = ColumnsReader(tuple(block.encoder for block in blocks), unused, key=key, like=like)
     if dtype is not None:
         vectors, reader = vectors.astype(dtype, copy=False), replace(reader, dtype=str(dtype))
     return Domain(entities, vectors, tuple(names), "features", tuple(notes), reader=reader)
@@ -228,82 +230,6 @@ def _blocks(
             "column that tells the entities apart."
         )
     return blocks
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnsReader(Reader):
-    """A table whose columns became numbers one by one."""
-
-    columns: tuple[ColumnType, ...]
-    ignored: tuple[str, ...] = ()
-    """Columns of the fitted table that were not used."""
-    dtype: str = "float64"
-    key: str | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns that are used."""
-        return [column.name for column in self.columns]
-
-    def finds(self, facts: Facts) -> bool:
-        """Tell whether a table has any of the columns."""
-        return facts.has_any(self.names)
-
-    def has_range(self) -> np.ndarray:
-        """(n_columns,) which columns of the domain are numbers of the table."""
-        widths = [column.width for column in self.columns]
-        return np.repeat([column.is_number for column in self.columns], widths)
-
-    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
-        """Return the same columns of new entities; those that are absent are missing values."""
-        cells = self._cells(facts)
-        present = [name for name in self.names if name in cells]
-        if not present:
-            raise InputError(
-                f"{facts.label} has none of the columns that the model uses "
-                f"({listed(self.names, 10)}). It has {listed(cells, 10)}."
-            )
-        _refuse_empty(facts, [cells[name] for name in present])
-        blocks, unusual = [], [[] for _ in facts.entities]
-        nothing = [None] * len(facts.entities)
-        for column in self.columns:
-            of_column = cells.get(column.name, nothing)
-            block, reasons = column.encoded(
-                NewCells(column.name, of_column, facts.entities, facts.label)
-            )
-            blocks.append(block)
-            for row, reason in enumerate(reasons):
-                if reason:
-                    unusual[row].append(reason)
-        rows = np.hstack(blocks).astype(self.dtype)
-        return LaterRows(facts.entities, rows, tuple(map(tuple, unusual)))
-
-    def _cells(self, facts: Facts) -> dict[str, Cells]:
-        if facts.matrix is None:
-            return facts.columns
-        matrix = facts.matrix.toarray() if is_sparse(facts.matrix) else facts.matrix
-        fitted = [*self.names, *self.ignored]
-        had_numbers = all(name.isdigit() for name in fitted)
-        if not had_numbers or matrix.shape[1] != len(fitted):
-            fitted_to, advice = f"vectors of {len(fitted)} numbers", "as many"
-            if not had_numbers:
-                fitted_to = f"a table with the columns {listed(self.names, 10)}"
-                advice = "a table with these"
-            raise InputError(
-                f"{facts.label} has {matrix.shape[1]} numbers for each entity, but the model was "
-                f"fitted to {fitted_to}. Pass {advice}."
-            )
-        return {str(number): list(column) for number, column in enumerate(matrix.T.tolist())}
-
-
-def _refuse_empty(facts: Facts, columns: Sequence[Cells]) -> None:
-    """Refuse an entity about which no column says anything, as a table of known ones does."""
-    is_empty = ~np.any([has_value(cells) for cells in columns], axis=0)
-    if is_empty.any():
-        raise InputError(
-            f"{facts.label} says nothing about {listed(compress(facts.entities, is_empty))}: every "
-            "cell that the model uses is empty. Fill one, or leave the row out."
-        )
 
 
 def _refuse_gaps(entities: tuple[str, ...], columns: Sequence[Column], label: str) -> None:

@@ -13,6 +13,11 @@
 - `pattern`: How well rows of a source restore known vectors, and whether unknown rows follow
   their pattern.
 - `leaks`: Sources that know the answer for known entities and nothing about the unknown ones.
+- `gaps`: Which facts rows lack, and the same rows without further ones.
+- `lessons`: What hidden rows without some facts teach about rows that lack the same facts.
+- `reach`: Rows farther from the known ones than hidden rows are: what can be learnt of them.
+- `limits`: Confidence where rows lack facts, or are far from the known ones: one limit after
+  the other.
 - `proof`: What hidden known rows prove about the imputed ones.
 - `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near
   them.

@@ -101,6 +101,20 @@ class Confidence:
             },
         )
 
+    def without_bound(self, rows: np.ndarray, most: float) -> Confidence:
+        """Return the same without bounds for rows of which hidden ones teach nothing.
+
+        Their expectation is at most what the outermost hidden rows reached.
+        """
+        if not rows.any():
+            return self
+        return replace(
+            self,
+            values=np.where(rows, np.minimum(self.values, most), self.values),
+            lower_bound=np.where(rows, -1.0, self.lower_bound),
+            plain_lower_bound=np.where(rows, -1.0, self.plain_lower_bound),
+        )
+
     def curve(self, n_points: int = 20) -> list[dict[str, float]]:
         """Return what is kept and how good it is, threshold by threshold, on hidden rows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.offset import Curve, OffsetRule, Offsets
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
-from vecfill.model.wanted import Unknown
+from vecfill.model.wanted import Unknown, Wanted
 from vecfill.trust.choose.decision import CLEAR, hidden_offsets, without
 from vecfill.trust.choose.folds import Fold, judged_together
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
@@ -43,6 +43,19 @@ class Hidden:
     excess: tuple[float, float] = (0.0, 0.0)
     """What not to believe of the signals of unknown rows, for centred and plain cosine: by how much
     they would make these rows better, on average, than the hidden ones."""
+
+    def part(self, rows: np.ndarray) -> Hidden:
+        """Return some of the rows, without vectors."""
+        assert self.moved is None
+        return replace(
+            self,
+            rows=self.rows[rows],
+            fold=self.fold[rows],
+            signals=self.signals[rows],
+            scores=self.scores.rows(rows),
+            net=self.net[rows],
+            vectors=None,
+        )
 
     def without_vectors(self) -> Hidden:
         """Return what is kept of them to learn from: everything but the vectors."""
@@ -91,6 +104,23 @@ class Region:
         return np.interp(rarity, self.hidden, self.unknown)
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked for while some rows are hidden: rows, and which hidden one each is.
+
+    The hidden rows as they are, or rows that are made from them.
+    """
+
+    wanted: Wanted
+    of_hidden: np.ndarray
+    """(n_wanted,) the hidden row of each, as a place among those of the fold."""
+
+    @classmethod
+    def as_they_are(cls, fold: Fold) -> Asked:
+        """Return the hidden rows themselves."""
+        return cls(Unknown(fold.places), np.arange(fold.hidden.size))
+
+
 def hide_and_impute(
     space: Space,
     embedding: EmbeddingVectors,
@@ -103,13 +133,15 @@ def hide_and_impute(
     rarity: np.ndarray | None = None,
     region: Region | None = None,
     factor: float = 1.0,
+    asked: Callable[[Fold], Asked] | None = None,
 ) -> Hidden:
     """Return the rows of some folds, hidden and imputed again, with what can be seen of them.
 
     `known` are the vectors of all known rows, among which the truth is ranked. With a `rule`, rows
     get the offset of rare entities, or the usual one if they are not imputed `as_rare`. `region` is
     where the unknown rows are taken to lie; it matters only with an offset. Steps from the mean are
-    stretched by the `factor`.
+    stretched by the `factor`. With `asked`, rows that are made from the hidden ones are imputed in
+    their place, as rows that came later are.
 
     Examples
     --------
@@ -122,44 +154,59 @@ def hide_and_impute(
     """
     folds = list(folds)
     hidings = [_shown(embedding, fold, rule, rarity, as_rare=as_rare) for fold in folds]
-    predicted = type(predictor).predict_folds(
-        [predictor],
-        space,
-        [(known_rows, fold.places) for known_rows, _, fold in hidings],
-        tol=HIDDEN_TOL,
-    )
+    requests = [(asked or Asked.as_they_are)(fold) for fold in folds]
+    if asked is None:
+        in_folds = [(known_rows, fold.places) for known_rows, _, fold in hidings]
+        by_fold = type(predictor).predict_folds([predictor], space, in_folds, tol=HIDDEN_TOL)
+        predicted = [prediction for (prediction,) in by_fold]
+    else:
+        predicted = [
+            predictor.predict(space, known_rows, request.wanted, tol=HIDDEN_TOL)
+            for (known_rows, _, _), request in zip(hidings, requests, strict=True)
+        ]
     signal_parts, scores, net, carried, imputed = [], [], [], [], []
-    for (seen_rows, curve, fold), (prediction,) in zip(hidings, predicted, strict=True):
-        offsets = (
-            None if curve is None else curve.completed(prediction.composition.mix, fold.places)
-        )
+    for (seen_rows, curve, fold), request, prediction in zip(
+        hidings, requests, predicted, strict=True
+    ):
+        of_hidden = request.of_hidden
+        places, truth_places = fold.places[of_hidden], fold.truth[of_hidden]
+        mix = prediction.composition.mix
+        offsets = None if curve is None else curve.completed(mix, places)
         centre = embedding[fold.is_seen].mean(axis=0, dtype=np.float64)
         start = seen_rows.known.mean(axis=0, dtype=np.float64)
         # 64 bits from here on: the mean and the offset are large beside a step.
         steps = factor * (prediction.vectors.astype(np.float64) - start)
         if offsets is not None:
-            start = start + offsets.unknown[fold.places]
-        vectors, truth = start + steps, known[fold.truth].astype(np.float64)
-        signal_parts.append(signals(seen_rows, prediction, Unknown(fold.places)))
-        scores.append(score_rows(vectors, fold.truth, known, centre, n_jobs=space.n_jobs))
+            start = start + offsets.unknown[places]
+        vectors, truth = start + steps, known[truth_places].astype(np.float64)
+        signal_parts.append(signals(seen_rows, prediction, request.wanted))
+        scores.append(score_rows(vectors, truth_places, known, centre, n_jobs=space.n_jobs))
         net.append(cosines(steps, truth - start))
         imputed.append(vectors)
         if region is not None and offsets is not None:
             assert rarity is not None
-            carried.append(_carried(steps, truth, rarity[fold.hidden], region))
-    rows = np.concatenate([fold.hidden for fold in folds])
+            carried.append(_carried(steps, truth, rarity[fold.hidden[of_hidden]], region))
+    in_order = list(zip(folds, requests, strict=True))
+    rows = np.concatenate([fold.hidden[request.of_hidden] for fold, request in in_order])
     moved_cosines = None
     if carried:
         moved_cosines = Cosines(*(np.concatenate(column) for column in zip(*carried, strict=True)))
     return Hidden(
         rows,
-        judged_together(folds),
+        _judged_with(folds, requests),
         np.vstack(signal_parts),
         joined(scores),
         np.concatenate(net),
         np.vstack(imputed),
         moved_cosines,
     )
+
+
+def _judged_with(folds: Sequence[Fold], requests: Sequence[Asked]) -> np.ndarray:
+    """Return the group of each row that is asked for: that of its hidden row."""
+    groups = np.split(judged_together(folds), np.cumsum([fold.hidden.size for fold in folds])[:-1])
+    pairs = zip(groups, requests, strict=True)
+    return np.concatenate([group[request.of_hidden] for group, request in pairs])
 
 
 def drift_of(hidden: Hidden, rarity: np.ndarray, farther: float) -> tuple[float, float]:

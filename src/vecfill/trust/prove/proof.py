@@ -23,7 +23,7 @@ from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.hidden import Hidden, Region, drift_of, hide_and_impute
+from vecfill.trust.prove.hidden import Asked, Hidden, Region, drift_of, hide_and_impute
 from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
     FEWEST_HIDDEN,
@@ -32,8 +32,16 @@ from vecfill.trust.prove.learning import (
     excess_of,
     expected_of,
 )
+from vecfill.trust.prove.lessons import Lessons
+from vecfill.trust.prove.limits import AskedOf, Limits, limits_of
 from vecfill.trust.prove.signals import SIGNALS, signals
-from vecfill.trust.prove.strata import Kinds, Stratum, Witness, kinds_of_rows, strata_of
+from vecfill.trust.prove.strata import (
+    Kinds,
+    Stratum,
+    Witness,
+    kinds_of_rows,
+    strata_of,
+)
 
 N_FOLDS = 5
 """Folds of random rows: four fifths of the known rows stay, so hidden ones are little worse off
@@ -76,6 +84,12 @@ class Proof:
     (``"like_known"``); empty if that is settled."""
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
+    lessons: Lessons | None = field(default=None, repr=False)
+    """What teaches the confidence of entities that lack facts."""
+    gaps: np.ndarray | None = field(default=None, repr=False)
+    """(n_rows, n_facts) which facts each row lacks."""
+    unusual: dict[int, str] = field(default_factory=dict)
+    """Why hidden rows teach nothing of some unknown ones, by place among the unknown."""
     shown: Hidden | None = field(default=None, repr=False)
     """The hidden rows that speak, with the vectors that were imputed for them."""
 
@@ -91,6 +105,12 @@ class Proof:
         With `strata` it says whether bounds hold given something, not only on average.
         """
         return [] if self.confidence is None else self.confidence.groups()
+
+    def is_beyond(self, is_known: np.ndarray) -> np.ndarray:
+        """(n_rows,) which rows are unlike all that were hidden."""
+        is_beyond = np.zeros(is_known.size, np.bool_)
+        is_beyond[np.flatnonzero(~is_known)[list(self.unusual)]] = True
+        return is_beyond
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -146,16 +166,23 @@ def prove(
     readings: dict[str, float] = {}
     if teachers.rare is not None and not decision.is_sure:
         readings = teachers.rare.readings(unknown_signals[may_be_rare])
+    limits = Limits(None, None, {}, confidence)
+    if confidence is not None and not is_void:
+        asked = AskedOf(model, alignment, hiding.folds, random, unknown_signals, kinds)
+        limits = limits_of(asked, teachers, confidence, hiding.instead, hiding.block, seed=seed)
     is_mostly_rare = rarest_speaks and 2 * may_be_rare.sum() > may_be_rare.size
     speaks = "rarest" if is_mostly_rare else "random"
     return Proof(
         speaks=speaks,
         scores={name: rows.scores for name, rows in hidden.items()},
-        confidence=confidence,
+        confidence=limits.confidence,
         strata=strata_of(kinds, alignment.is_known, _witnesses(teachers, kinds, may_be_rare)),
         suspicious=_suspicions(alignment, random),
         readings=readings,
         teachers=None if confidence is None else teachers,
+        lessons=limits.lessons,
+        gaps=limits.gaps,
+        unusual=limits.unusual,
         shown=hidden[speaks],
     )
 
@@ -269,8 +296,21 @@ class _Hiding:
             drift = drift_of(hidden, rarity.values[block.hidden], farther)
         return replace(hidden, excess=excess_of(hidden, unknown_signals, drift))
 
+    def instead(self, folds: Sequence[Fold], asked: Callable[[Fold], Asked]) -> Hidden:
+        """Return rows that are asked for in the place of random ones."""
+        return self._imputed(folds, as_rare=False, asked=asked)
+
+    def block(self, fold: Fold) -> Hidden:
+        """Return the rows of one fold, imputed as rows that are not rare."""
+        return self._imputed([fold], as_rare=False)
+
     def _imputed(
-        self, folds: Sequence[Fold], *, as_rare: bool, region: Region | None = None
+        self,
+        folds: Sequence[Fold],
+        *,
+        as_rare: bool,
+        region: Region | None = None,
+        asked: Callable[[Fold], Asked] | None = None,
     ) -> Hidden:
         rule, stretch = self.decision.rule, self.decision.stretch
         has_offset = rule is not None and (as_rare or rule.uses_own)
@@ -286,6 +326,7 @@ class _Hiding:
             rarity=None if rarity is None else rarity.values,
             region=region,
             factor=stretch.rare if has_offset else stretch.plain,
+            asked=asked,
         )
 
 
