@@ -132,6 +132,7 @@ def fake_run():
             strata=(),
             sources=(),
             sanity=None,
+            leaks=(),
             decision=Decision(LatentSemantic()),
             proof=Proof(),
             model=SimpleNamespace(
