@@ -78,6 +78,8 @@ quality: $(DEV) ## held-out quality on real sets, against rivals
 	$(BIN)/python benchmarks/quality/sources.py
 	$(BIN)/python benchmarks/quality/tables.py
 	$(BIN)/python benchmarks/quality/rarity.py
+	$(BIN)/python benchmarks/quality/trust.py
+	$(BIN)/python benchmarks/quality/leak_alarms.py --made 4 --sets
 	$(BIN)/python benchmarks/quality/whole_file.py
 	$(BIN)/python benchmarks/quality/judgement.py
 
