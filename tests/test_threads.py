@@ -122,7 +122,10 @@ def test_an_entity_that_was_forgotten_can_be_added_again(result, tmp_path):
         (lambda model: model.update({"town0": [1e300] * 4}), "holds 1e.300, .*float32.*at most"),
         (lambda model: model.update({"town0": [[1.0], [1.0, 2.0]]}), "the vector of 'town0' is no"),
         (lambda model: model.explain("town38", n="3"), "n='3', but at least one"),
-        (lambda model: model.add({"a": {"0": "\ud800"}}), "half of a surrogate pair"),
+        (
+            lambda model: model.add({"a": dict.fromkeys("012", "\ud800")}),
+            "half of a surrogate pair",
+        ),
         (lambda model: model.add(np.ones((1, 3)), names=5), "needs a list of names"),
     ],
 )

@@ -313,7 +313,7 @@ class FittedMix(Mix):
         # Distances to a mix are not given, so a domain of distances has no misfit.
         rows, near = self.rows, self.space.prepared(self.key.preparation)[self.used]
         near, rows = (side.toarray() if issparse(side) else side for side in (near, rows))
-        near, rows = near.astype(np.float64), rows.astype(np.float64)
+        near, rows = scaled_together(near.astype(np.float64), rows.astype(np.float64))
         mixes = self.among_used
         missed = np.linalg.norm(rows - mixes @ near, axis=1)
         owner = np.repeat(np.arange(mixes.shape[0]), np.diff(mixes.indptr))

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from vecfill._types import EmbeddingVectors, KnownMask
+from vecfill.method.scaling import well_scaled
 
 # A guess: what is left of a difference when vectors are written with four digits.
 NEAR = 1e-4
@@ -66,8 +67,9 @@ def _near(known: np.ndarray) -> np.ndarray:
     n_dims = known.shape[1]
     if len(known) < 2 or n_dims < FEWEST_DIMS:
         return places
-    vectors = known.astype(np.float64)
-    vectors -= vectors.mean(axis=0)
+    # Squares of 64-bit numbers over- or underflow long before the numbers do.
+    vectors = well_scaled(known.astype(np.float64))
+    vectors = vectors - vectors.mean(axis=0)
     limit = NEAR * float(np.sqrt((vectors**2).sum(axis=1).mean()))
     # Projections are no farther apart than vectors are. In three dimensions few pairs pass, and
     # only those are compared whole.

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.machine.lengths import leading_axes, unit
+from vecfill.method.scaling import well_scaled
 from vecfill.model.space import Member
 
 # From decision 39.
@@ -63,8 +64,8 @@ class SampledRows:
         self.is_wide = member.space.size.n_features > known.size // ROWS_PER_MIX
         n_mixes = int(np.clip(known.size // ROWS_PER_MIX, N_FOLDS, MOST_MIXES))
         self.columns = _standardized(_mixed(self.wide, n_mixes))
-        vectors = embedding[self.rows[: known.size]].astype(np.float64)
-        vectors -= vectors.mean(axis=0) if len(vectors) else 0.0
+        vectors = well_scaled(embedding[self.rows[: known.size]].astype(np.float64))
+        vectors = vectors - (vectors.mean(axis=0) if len(vectors) else 0.0)
         if vectors.shape[1] > MOST_DIMS and len(vectors):
             vectors = vectors @ leading_axes(vectors, MOST_DIMS)
         self.vectors = vectors
@@ -184,6 +185,7 @@ def _mixed(columns: Any, n_most: int) -> Any:
 
 def _standardized(columns: np.ndarray) -> np.ndarray:
     """Return columns of mean 0 and spread 1; what is constant is 0."""
+    columns = well_scaled(columns)
     steps = columns - columns.mean(axis=0)
     spread = steps.std(axis=0)
     return np.divide(steps, spread, out=np.zeros_like(steps), where=spread > 1e-9)
