@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 from vecfill._types import KnownMask
 from vecfill.inputs.table.columns_reader import ColumnsReader
 from vecfill.method.engine import row_blocks
+from vecfill.method.scaling import well_scaled
 from vecfill.trust.choose.folds import Fold, fold_of
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.gaps import FittedRows
@@ -113,7 +114,8 @@ def _standardised(fitted: FittedRows, number: int, is_known: KnownMask) -> np.nd
     known = is_known[places]
     if issparse(vectors) or known.sum() < FEWEST_HIDDEN:
         return None
-    of_known = np.asarray(vectors[known], np.float64)
+    vectors = well_scaled(np.asarray(vectors, np.float64))
+    of_known = vectors[known]
     variance, varies = of_known.var(axis=0), of_known.std(axis=0) > 0
     if isinstance(reader, ColumnsReader):
         # Category and text became many columns, which together count as much as one of numbers.
@@ -122,7 +124,7 @@ def _standardised(fitted: FittedRows, number: int, is_known: KnownMask) -> np.nd
         variance = np.repeat(np.add.reduceat(variance, starts), widths)
     spread = np.sqrt(variance)
     standardised = np.zeros((rows.n_new, int(varies.sum())))
-    centred = np.asarray(vectors, np.float64)[:, varies] - of_known.mean(axis=0)[varies]
+    centred = vectors[:, varies] - of_known.mean(axis=0)[varies]
     standardised[places] = centred / spread[varies]
     return standardised
 
