@@ -46,7 +46,6 @@ def quality(
     name: str, seed: int, n_most: int, **options: object
 ) -> dict[str, tuple[float, float, float]]:
     """Return cosine, confidence and coverage of hidden entities, added later and in a full run."""
-    import datasets
 
     data, rng = datasets.SETS[name](), np.random.default_rng(seed)
     known = np.sort(rng.permutation(np.flatnonzero(data.is_known))[:n_most])

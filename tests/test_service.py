@@ -43,7 +43,7 @@ def test_the_service_gives_a_vector_confidence_and_reasons(tmp_path, monkeypatch
     assert there.status_code == 409
     bad = client.post("/entities", json={"name": "new", "facts": {"c": 1}})
     assert bad.status_code == 422
-    assert "none of the columns that the model uses" in bad.json()["detail"]
+    assert "lacks 'a', 'b', which the model was fitted with" in bad.json()["detail"]
     halves = [
         b'{"name": "a\\ud800", "facts": {"a": 0.1, "b": 1}}',
         b'{"name": "a", "facts": {"a": "\\ud800", "b": 1}}',

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from datasets import SHARED, _glove_rows, wink_glove
+from sets import SHARED, _glove_rows, wink_glove
 
 from vecfill import Embedding, impute
 from vecfill.inputs.prepared import Domain

@@ -68,7 +68,7 @@ def made_cases(seed: int) -> Iterator[Case]:
 
 
 def real_cases(name: str) -> Iterator[Case]:
-    from datasets import SETS
+    from sets import SETS
 
     data, rng = SETS[name](), np.random.default_rng(0)
     domain, is_there = np.asarray(data.domain, np.float64), data.is_known

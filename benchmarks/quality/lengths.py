@@ -15,9 +15,9 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from datasets import SETS, SHARED
 from movies import item_vectors
 from rarity import interval, question_of, sampled
+from sets import SETS, SHARED
 
 import vecfill as vf
 

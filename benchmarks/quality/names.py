@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from datasets import SETS, Set
+from sets import SETS, Set
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError

@@ -13,8 +13,8 @@ import argparse
 import warnings
 
 import numpy as np
-from datasets import SETS
 from rarity import MOST_ROWS, SHARES, STUDIED, Question, cosines, question_of, sampled, true_ranks
+from sets import SETS
 
 import vecfill as vf
 

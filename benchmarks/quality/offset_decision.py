@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from unittest.mock import patch
 
 import numpy as np
-from datasets import SETS
 from rarity import LEVEL, MOST_ROWS, question_of, sampled
+from sets import SETS
 
 import vecfill as vf
 from vecfill.trust.choose import decision

@@ -30,8 +30,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from datasets import SETS, Set
 from quality_set import Vocabulary
+from sets import SETS, Set
 
 import vecfill as vf
 from vecfill.trust.choose import decision

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from comparing import above, add_sizes, compared, fewer, folds_of, keep, show, weighted
-from datasets import SETS, Set
+from sets import SETS, Set
 
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor

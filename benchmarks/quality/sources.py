@@ -45,7 +45,7 @@ from comparing import (
     show,
     weighted,
 )
-from datasets import GLOVE, SETS, Set
+from sets import GLOVE, SETS, Set
 
 import vecfill as vf
 from vecfill.inputs.alignment import described

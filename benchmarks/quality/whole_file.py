@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from datasets import SHARED
 from downloads import cache, wink_glove
+from sets import SHARED
 
 import vecfill as vf
 from vecfill.sample import CITIES

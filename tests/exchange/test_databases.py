@@ -16,6 +16,7 @@ import pytest
 
 import vecfill as vf
 from tests.exchange.world import MISSING_ROWS, N_DIMS, N_TOWNS, PRESENT_ROWS, VECTORS, items
+from vecfill.exchange import stores
 
 pytestmark = pytest.mark.extra
 ONE = {"vector": "embedding", "key": "id"}
@@ -96,7 +97,7 @@ def test_duckdb_is_as_it_was_after_a_failure_half_way(duck, monkeypatch):
     from vecfill.exchange import duckdb as module
 
     before = all_of(duck)
-    monkeypatch.setattr(module, "refuse_changed", failing)
+    monkeypatch.setattr(stores, "refuse_changed", failing)
     with pytest.raises(ConnectionError, match="the line went dead"):
         module.fill_duckdb(duck, "items", **ONE, confidence="sure")
     assert all_of(duck).equals(before)
@@ -387,7 +388,7 @@ def test_postgres_is_as_it_was_after_a_failure_half_way(postgres, monkeypatch):
     from vecfill.exchange import postgres as module
 
     before = rows_of(postgres)
-    monkeypatch.setattr(module, "refuse_changed", failing)
+    monkeypatch.setattr(stores, "refuse_changed", failing)
     with pytest.raises(ConnectionError, match="the line went dead"):
         module.fill_postgres(postgres, "items", **ONE, confidence="sure")
     assert rows_of(postgres).equals(before)

@@ -1,6 +1,6 @@
 """Real sets to measure quality on: a domain for all entities, an embedding for some.
 
-    python benchmarks/quality/datasets.py --check [SET ...]
+    python benchmarks/quality/sets.py --check [SET ...]
 
 Built from packages that can be installed by name (`downloads.py`) and from the shared data folder.
 ``--check`` loads the sets, checks that their parts belong together, and prints what each has.
