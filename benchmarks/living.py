@@ -47,7 +47,7 @@ def quality(
 ) -> dict[str, tuple[float, float, float]]:
     """Return cosine, confidence and coverage of hidden entities, added later and in a full run."""
 
-    data, rng = datasets.SETS[name](), np.random.default_rng(seed)
+    data, rng = sets.SETS[name](), np.random.default_rng(seed)
     known = np.sort(rng.permutation(np.flatnonzero(data.is_known))[:n_most])
     unknown = np.sort(rng.permutation(np.flatnonzero(~data.is_known))[:MOST_UNKNOWN])
     hidden = np.sort(rng.permutation(known)[: min(N_HIDDEN, known.size // 5)])
