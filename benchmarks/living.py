@@ -46,6 +46,7 @@ def quality(
     name: str, seed: int, n_most: int, **options: object
 ) -> dict[str, tuple[float, float, float]]:
     """Return cosine, confidence and coverage of hidden entities, added later and in a full run."""
+    import sets
 
     data, rng = sets.SETS[name](), np.random.default_rng(seed)
     known = np.sort(rng.permutation(np.flatnonzero(data.is_known))[:n_most])
