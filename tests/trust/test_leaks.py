@@ -10,8 +10,9 @@ import vecfill as vf
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.prepared import Domain, Source, joint
 from vecfill.model.sources import space_of
+from vecfill.model.space import Space
 from vecfill.trust.choose import candidates
-from vecfill.trust.choose.choice import permutation_p_value
+from vecfill.trust.choose.choice import choose, permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds, rarest_block
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.leaks import leaks_of
@@ -233,6 +234,14 @@ def test_only_one_of_several_twins_races():
     vectors[25:] = vectors[:5]
     raced = candidates.race_sample(candidates.KnownRows(vectors, np.ones(30, bool)))
     assert np.flatnonzero(raced.is_known).tolist() == list(range(25))
+
+
+def test_no_twin_helps_to_choose():
+    rng = np.random.default_rng(0)
+    rows, vectors = rng.normal(size=(90, 4)), rng.normal(size=(90, 8))
+    twice = np.r_[np.arange(90), np.arange(30)]
+    choice = choose(Space(rows[twice]), vectors[twice], np.ones(120, bool))
+    assert choice.honest.centred_cosine.mean() < 0.15
 
 
 # --- Columns that tell who is known -------------------------------------------------------------
