@@ -78,6 +78,7 @@ def test_a_column_that_is_shifted_as_a_whole_is_named_though_no_value_is_far(sho
     added = model.add(shop.later.assign(price=shop.later.price + 30))
     assert any("spreads higher than it was" in note for note in added.notes)
     assert (added.confidence.lower_bound == -1).all()
+    assert (added.confidence.values == 0).all()
     usual = model.add(shop.later)
     assert usual.notes == ()
     assert (usual.confidence.lower_bound > -1).all()

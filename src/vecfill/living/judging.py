@@ -96,8 +96,10 @@ def _limited(
     confidence: Confidence, lessons: Lessons, new: NewEntities, is_beyond: np.ndarray
 ) -> Confidence:
     """Return a confidence without bounds for rows of which hidden ones teach nothing."""
+    # A column in another unit puts every row in a wrong place, where signals can look fine.
+    most = 0.0 if new.shifts else lessons.reach
     is_far = new.is_odd | bool(new.shifts)
-    return confidence.without_bound(is_far, lessons.reach).without_bound(is_beyond, 1.0)
+    return confidence.without_bound(is_far, most).without_bound(is_beyond, 1.0)
 
 
 def _notes(unusual: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
