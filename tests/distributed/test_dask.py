@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 from functools import partial
 from pathlib import Path
 
@@ -80,6 +82,18 @@ def test_a_worker_that_dies_loses_nothing_and_settings_are_ours(tmp_path: Path) 
             Task("test", str(path.stem), die_once, {"path": str(path)}, (path,)) for path in paths
         )
     assert all(pieces.is_whole(path) for path in paths)
+
+
+def test_a_port_that_is_taken_stops_no_cluster() -> None:
+    from vecfill.distributed.dask import Dask
+
+    with socket.socket() as taken:
+        # Where 8787 is taken already, by another cluster, that is as good.
+        with contextlib.suppress(OSError):
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        with Dask(workers=1) as engine:
+            assert engine.n_workers == 1
 
 
 def test_a_scheduler_that_does_not_answer_is_refused(items: Made) -> None:

@@ -52,7 +52,8 @@ SETTINGS: dict[str, Any] = {
 """What a cluster needs; a scheduler that is there is checked for it."""
 
 
-NO_DASHBOARD: dict[str, Any] = {"dashboard_address": None}
+ANY_PORT: dict[str, Any] = {"dashboard_address": "127.0.0.1:0"}
+"""Any free port for the page of a cluster; `None` would mean 8787, which may be taken."""
 
 
 class Dask(Engine):
@@ -75,7 +76,7 @@ class Dask(Engine):
                     host="127.0.0.1",
                     # Workers that end slowly or die are dealt with, and tell users nothing.
                     silence_logs=logging.ERROR,
-                    **NO_DASHBOARD,
+                    **ANY_PORT,
                 )
             self._client: Any = Client(self._cluster)
         else:
