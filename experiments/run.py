@@ -28,6 +28,8 @@ NAMES = (
     "medicine",
     "new-tokens",
     "new-tokens-causal",
+    "cold-start",
+    "broken-benchmark",
 )
 
 

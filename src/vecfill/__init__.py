@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.stores import fill
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
+    from vecfill.inputs.interactions import interactions
     from vecfill.inputs.sources import edges
     from vecfill.inputs.texts.text import text
     from vecfill.io import read_embedding, write_embedding
@@ -90,6 +91,7 @@ __all__ = [
     "impute",
     "impute_dataset",
     "impute_tokens",
+    "interactions",
     "load",
     "read_embedding",
     "read_model",
@@ -136,6 +138,7 @@ _HOMES = {
     "impute": "vecfill.run",
     "impute_dataset": "vecfill.distributed.job",
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
+    "interactions": "vecfill.inputs.interactions",
     "load": "vecfill.living.model",
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",

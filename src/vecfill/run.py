@@ -15,6 +15,7 @@ from vecfill.errors import CollapseError, InputError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.groups import read_groups
+from vecfill.inputs.interactions import Tastes
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.machine.blas import one_blas_thread
@@ -28,6 +29,7 @@ from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choose.choice import FEWEST_KNOWN
 from vecfill.trust.choose.decision import Decision, decide
+from vecfill.trust.choose.recommending import goal_of, tastes_for
 from vecfill.trust.choose.scores import GOALS
 from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import norm_factors
@@ -119,7 +121,6 @@ def impute_aligned(
         alignment = replace(alignment, groups=groups)
     how, trust = ask.method, ask.trust
     requested = _requested(how)
-    _refuse_one_method(alignment.domain, requested, how)
     min_degrees = MIN_DEGREES
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
@@ -129,7 +130,7 @@ def impute_aligned(
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
     give_back()
-    decision = _decided(space, alignment, requested, how, leaks, progress)
+    decision = _decided(space, alignment, requested, ask, leaks, progress)
     is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
     give_back()
@@ -206,11 +207,12 @@ def _decided(
     space: AnySpace,
     alignment: Alignment,
     requested: Predictor | None,
-    how: Method,
+    ask: Ask,
     leaks: Sequence[Leak],
     progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
+    how, goal = ask.method, goal_of(ask, alignment.domain.entities, alignment.matches.words)
     if requested is not None:
         requested = requested.fitted_to(space)
     elif not _can_choose(alignment, how):
@@ -229,7 +231,7 @@ def _decided(
             offset=how.offset,
             assume=how.assume,
             words=alignment.words_besides,
-            goal=how.goal,
+            goal=goal,
             candidates=how.candidates,
             seed=how.seed,
             progress=partial(progress, "Choosing the method"),
@@ -268,7 +270,7 @@ def evaluate(
     *,
     folds: int = 5,
     hide: str = "random",
-    goal: str = "balanced",
+    goal: str | None = None,
     candidates: str = "all",
     seed: int = 0,
     matches: MatchReport | None = None,
@@ -291,7 +293,7 @@ def evaluate(
         ``"random"`` parts, or ``"rarest"``: the rarest fifth and the rarest two fifths of the known
         entities, which are more like the unknown ones.
     goal, candidates, seed
-        How `auto` chooses, as in `vecfill.impute`.
+        How `auto` chooses, as in `vecfill.impute`. With `interactions` the goal is to recommend.
     matches, n_jobs, progress
         As in `vecfill.impute`.
 
@@ -304,10 +306,9 @@ def evaluate(
     (50, 10, True)
     """
     alignment = align(table, embedding, ask.reading, matches=matches, fuses=True, progress=progress)
-    tell = progress or quiet
     options: dict[str, Any] = {"folds": folds, "hide": hide, "goal": goal, "seed": seed}
-    options["candidates"] = candidates
-    return evaluate_aligned(alignment, **options, n_jobs=n_jobs, progress=tell)
+    options |= {"candidates": candidates, "interactions": ask.reading.interactions}
+    return evaluate_aligned(alignment, **options, n_jobs=n_jobs, progress=progress or quiet)
 
 
 @one_blas_thread()
@@ -316,9 +317,10 @@ def evaluate_aligned(
     *,
     folds: int = 5,
     hide: str = "random",
-    goal: str = "balanced",
+    goal: str | None = None,
     candidates: str = "all",
     seed: int = 0,
+    interactions: Any = None,
     n_jobs: int | None = None,
     progress: Progress = quiet,
 ) -> Evaluation:
@@ -327,7 +329,12 @@ def evaluate_aligned(
     checks.whole_number(folds, "folds", low=2)
     checks.whole_number(seed, "seed", low=0)
     checks.one_of(hide, "hide", ("random", "rarest"))
+    goal = goal or ("balanced" if interactions is None else "recommend")
     checks.one_of(goal, "goal", tuple(GOALS))
+    tastes: Tastes | None = None
+    if interactions is not None or goal == "recommend":
+        words = alignment.matches.words
+        tastes = tastes_for(interactions, alignment.domain.entities, words)
     checks.one_of(candidates, "candidates", described(Method, "candidates").choices)
     if n_known < 2 * FEWEST_KNOWN or folds > n_known:
         raise InputError(
@@ -345,6 +352,7 @@ def evaluate_aligned(
         hide=hide,
         rarity=alignment.rarity,
         words=alignment.words_besides,
+        tastes=tastes,
         goal=goal,
         candidates=candidates,
         seed=seed,
@@ -362,11 +370,10 @@ def check_evaluated(ask: Ask) -> None:
         )
 
 
-def evaluate_result(
-    result: Result, how: Method, n_jobs: int | None, progress: Progress
-) -> Evaluation:
+def evaluate_result(result: Result, ask: Ask, n_jobs: int | None, progress: Progress) -> Evaluation:
     """Return how the method that was chosen for a result compares with others."""
-    options: dict[str, Any] = {"goal": how.goal, "candidates": how.candidates, "seed": how.seed}
+    how, options = ask.method, {"interactions": ask.reading.interactions}
+    options |= {"goal": how.goal, "candidates": how.candidates, "seed": how.seed}
     return evaluate_aligned(result.alignment, **options, n_jobs=n_jobs, progress=progress)
 
 

@@ -86,7 +86,7 @@ def extend_model(
         )
         result, compared = imputation.result, None
         if requested.evaluate:
-            compared = evaluate_result(result, ask.method, n_jobs, tell)
+            compared = evaluate_result(result, ask, n_jobs, tell)
         tell("Writing", 0, 0)
         # The page waits under a temporary name: a full disk stops us before the folder is there.
         if requested.report is not None:

@@ -114,6 +114,12 @@ class Reading(Request):
         None, "Treat words at this row of EMBEDDING or later as unknown; the first row is 1.",
         type=int, low=1, metavar="N", panel="Names",
     )  # fmt: skip
+    interactions: Any = option(
+        None,
+        "Who took what: a table with a column of users, one of items and, if there are any, one "
+        "called rating. Hidden entities are recommended to users, and methods compared by that. "
+        "In Python, this can also be what vecfill.interactions returns.", metavar="FILE",
+    )  # fmt: skip
     standardize: bool = option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
         type=bool,
@@ -219,8 +225,9 @@ class Method(Request):
     goal: str = option(
         "balanced",
         "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
-        "neighbors among methods that are within 5 % of the best cosine (balanced).",
-        choices=("balanced", "cosine", "rank"),
+        "neighbors among methods that are within 5 % of the best cosine (balanced), or the order "
+        "in which hidden entities are recommended (recommend, with interactions).",
+        choices=("balanced", "cosine", "rank", "recommend"),
     )  # fmt: skip
     candidates: str = option(
         "all",

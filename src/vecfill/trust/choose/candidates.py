@@ -23,6 +23,7 @@ from vecfill.model.known import KnownRows
 from vecfill.model.predictors import KernelRidge, LatentSemantic
 from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
+from vecfill.trust.choose.recommending import audience_for, parts_of
 from vecfill.trust.choose.scores import Judge, total_score
 from vecfill.trust.choose.twins import first_of, twins_of
 
@@ -95,6 +96,27 @@ def kernel_ridges(space: Space) -> list[KernelRidge]:
     return [*entrants, KernelRidge(kernel="tanimoto")] if is_binary(space) else entrants
 
 
+def summands(
+    space: Space, order: Sequence[KernelRidge], preparations: Sequence[str]
+) -> list[KernelRidge]:
+    """Return kernels of every kind under the best preparations, which are averaged to recommend.
+
+    What one kind of kernel gets wrong another gets right, and scores are sums, so their mean is
+    better than any (decision 58).
+
+    Examples
+    --------
+    >>> order = kernel_ridges(Space(np.eye(3)))
+    >>> [summand.kernel for summand in summands(Space(np.eye(3)), order, ["as_given"])]
+    ['rbf', 'laplacian', 'linear']
+    """
+    best = {(entrant.preparation, entrant.kernel): entrant for entrant in reversed(order)}
+    nearness = [best[place] for name in preparations for kernel in BY_DISTANCE
+                if (place := (name, kernel)) in best]  # fmt: skip
+    sums = [KernelRidge(name, "linear") for name in preparations] if space.has_vectors else []
+    return [*nearness, *sums]
+
+
 def _is_sparse(space: Space) -> bool:
     """Tell whether most of what filled rows would hold are zeros."""
     rows = space.rows
@@ -119,7 +141,9 @@ def raced(
     """
     sample = race_sample(known_rows)
     known = sample.known.astype(np.float64)
-    judge = Judge(known, known.mean(axis=0))
+    parts = parts_of(sample.is_known)
+    audience = audience_for(goal, sample.embedding, parts)
+    judge = Judge(known, known.mean(axis=0), audience=audience)
     # What entrants of one preparation share is kept apart from that of others: those run beside it.
     samples = {entrant.preparation: replace(sample, _kept={}) for entrant in entrants}
 
@@ -130,9 +154,14 @@ def raced(
         lanes = _lanes(runners)
         steps_by_lane = parallel_map(left_out, lanes, n_jobs=space.n_threads)
         vectors = dict(zip(chain(*lanes), chain(*steps_by_lane), strict=True))
-        every = np.arange(len(known))
+        # An audience has the rows in the order of its parts, and nobody else asks for an order.
+        every = (
+            np.arange(len(known))
+            if audience is None
+            else np.concatenate([part.truth for part in parts])
+        )
         scores = parallel_map(
-            lambda entrant: judge.scored(judge.centre + vectors[entrant], every),
+            lambda entrant: judge.scored(judge.centre + vectors[entrant][every], every),
             runners,
             n_jobs=space.n_threads,
         )

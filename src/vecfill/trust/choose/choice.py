@@ -34,6 +34,7 @@ from vecfill.trust.choose.candidates import (
     race_sample,
     raced,
     second_round,
+    summands,
 )
 from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
@@ -323,6 +324,8 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
     if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
         kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
+    if goal == "recommend" and kernels:
+        kernels = summands(space, order, preparations)
     # Rows that were prepared for the race alone would stay in memory through all folds.
     space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels
@@ -337,7 +340,12 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Sequence[Predictor]]]:
     """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
-    yield [*([kernel] for kernel in kernels), *first_round(space, preparations)]
+    # What is averaged must not be dropped for being second best.
+    is_averaged = trials.goal == "recommend" and bool(kernels)
+    yield [
+        *([kernels] if is_averaged else ([kernel] for kernel in kernels)),
+        *first_round(space, preparations),
+    ]
     if is_full:
         yield second_round(space, trials.best(LatentSemantic))
         return

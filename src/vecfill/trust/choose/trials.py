@@ -9,6 +9,7 @@ is worth is measured with weights that were learnt on the other folds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from vecfill.model.space import Space
 from vecfill.model.stack import ATTENTION, SHARPNESS, Attention, Stack
 from vecfill.model.stretch import stretch_of
 from vecfill.trust.choose.folds import Fold
+from vecfill.trust.choose.recommending import audience_for
 from vecfill.trust.choose.scores import (
     DECIDING,
     GOALS,
@@ -98,7 +100,12 @@ class Trials:
         self.pools = [pool_of(fold.truth, len(self.known)) for fold in folds]
         self.centres = [known_rows.known.mean(axis=0) for known_rows in self.seen_rows]
         ranked = zip(self.pools, self.centres, strict=True)
-        self.judges = [Judge(self.known[pool], centre, words) for pool, centre in ranked]
+        self.audience = audience_for(goal, embedding, folds)
+        audiences = [None] * len(folds) if self.audience is None else self.audience.by_fold
+        self.judges = [
+            Judge(self.known[pool], centre, words, audience)
+            for (pool, centre), audience in zip(ranked, audiences, strict=True)
+        ]
         self.scores: dict[Any, RowScores] = {}
         self.dropped: list[Any] = []
         self.directions: dict[Any, np.ndarray] = {}
@@ -216,7 +223,9 @@ class Trials:
             for fold, known_rows in zip(self.folds, self.seen_rows, strict=True)
         ]
         parts = [self.steps[member] for member in members]
-        for stack, vectors in stacked(members, parts, truth, group, folds):
+        # Errors of scores count, and long vectors with them; otherwise every row counts the same.
+        metric = None if self.audience is None else self.audience.metric
+        for stack, vectors in stacked(members, parts, truth, group, folds, metric):
             self.add(stack, vectors)
 
     def _scored(self, number: int, vectors: np.ndarray) -> Found:
@@ -235,6 +244,8 @@ class Trials:
         starts = np.vstack(
             [np.repeat(mean[None], fold.hidden.size, axis=0) for fold, mean in pairs]
         )
+        if self.audience is not None:
+            return self.audience.stretch(starts, self.steps[predictor])
         truth = np.vstack([self.known[fold.truth] for fold in self.folds])
         return stretch_of(starts, self.steps[predictor], truth)
 
@@ -284,10 +295,11 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
        agreement of neighbors and centred cosine, each relative to the mean of all.
 
     ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
-    ``"cosine"`` compares centred cosines alone.
+    ``"cosine"`` compares centred cosines alone, and ``"recommend"`` NDCG alone: what many like
+    may well crowd.
     """
     total = total_score(scores, goal, measures=DECIDING, rows=rows)
-    is_out = np.array([has_collapsed(score, rows) for score in scores])
+    is_out = np.array([goal != "recommend" and has_collapsed(score, rows) for score in scores])
     # If all have collapsed, users are told so later; one is still needed.
     if is_out.all():
         is_out[:] = False
@@ -304,10 +316,12 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
     return total
 
 
-def stack_weights(parts: Sequence[np.ndarray], truth: np.ndarray) -> np.ndarray:
+def stack_weights(
+    parts: Sequence[np.ndarray], truth: np.ndarray, metric: np.ndarray | None = None
+) -> np.ndarray:
     """Return non-negative weights whose sum of `parts` comes nearest to the truth.
 
-    Every row counts the same, however long its vector is.
+    Every row counts the same, however long its vector is, unless a `metric` says what errors count.
 
     Examples
     --------
@@ -315,8 +329,12 @@ def stack_weights(parts: Sequence[np.ndarray], truth: np.ndarray) -> np.ndarray:
     >>> stack_weights([truth / 2, -truth], truth).round(2)
     array([2., 0.])
     """
+    if metric is not None:
+        truth, parts = truth @ metric, [part @ metric for part in parts]
     truth, *parts = scaled_together(truth, *parts)
     lengths = np.linalg.norm(truth, axis=1, keepdims=True)
+    if metric is not None:
+        lengths = np.ones_like(lengths)
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     columns = np.stack([(part * scale).ravel() for part in parts], axis=1)
     gram = columns.T @ columns
@@ -334,6 +352,7 @@ def stacked(
     truth: np.ndarray,
     group: np.ndarray,
     folds: Sequence[tuple[Fold, np.ndarray]],
+    metric: np.ndarray | None = None,
 ) -> list[tuple[Stack, list[np.ndarray]]]:
     """Return stacks of predictors, and their honest predictions of the hidden rows by fold.
 
@@ -343,10 +362,12 @@ def stacked(
     the mean of the fold's seen ones; `group` tells which rows are judged together, and `folds` has
     the seen vectors of each fold. There is none if fewer than two members are of use.
     """
-    whole = stack_weights(parts, truth)
+    whole = stack_weights(parts, truth, metric)
     # Each member costs a fit of its own, and one of so little weight changes nothing one can see.
     # One in a hundred is a guess.
     useful = np.flatnonzero(whole > 0.01 * max(whole.max(), 1e-300)).tolist()
+    if metric is not None:
+        useful = [place for place, member in enumerate(members) if isinstance(member, KernelRidge)]
     if len(useful) < 2:
         return []
     members, parts = [members[place] for place in useful], [parts[place] for place in useful]
@@ -354,17 +375,21 @@ def stacked(
     for label in np.unique(group):
         is_other, rows = group != label, group == label
         # Without the group itself, or the stack would be scored on rows that set its weights.
-        learnt = stack_weights([part[is_other] for part in parts], truth[is_other])
+        learnt = stack_weights([part[is_other] for part in parts], truth[is_other], metric)
         steps[rows] = sum(w * part[rows] for w, part in zip(learnt, parts, strict=True))
-    learnt = tuple(float(weight) for weight in stack_weights(parts, truth))
+    learnt = tuple(float(weight) for weight in stack_weights(parts, truth, metric))
+    sums = [(learnt, steps)]
+    if metric is not None:
+        # Errors of scores are not NDCG, and a plain mean of unlike predictors is hard to beat.
+        sums.append(((1.0 / len(parts),) * len(parts), np.mean(parts, axis=0)))
     bounds = np.cumsum([0, *(fold.hidden.size for fold, _ in folds)])
     stacks = []
-    for share in (0.0, ATTENTION):
+    for (weights, steps), share in product(sums, (0.0, ATTENTION)):
         predictions = []
         for place, (_, known) in enumerate(folds):
             estimates = known.mean(axis=0) + steps[bounds[place] : bounds[place + 1]]
             predictions.append(
                 Attention(estimates, known, share, SHARPNESS).drawn(estimates, known)
             )
-        stacks.append((Stack(tuple(members), learnt, share), predictions))
+        stacks.append((Stack(tuple(members), weights, share), predictions))
     return stacks
