@@ -178,7 +178,8 @@ def _compared(split: Split, config: dict[str, Any]) -> dict[str, tuple[np.ndarra
         for k in config["n_neighbors"]
     ]
     out["k-NN"] = _best([split.users @ items.T for items in neighbours], split, n_shown)
-    out["LightFM"] = _best(_lightfm(split, config), split, n_shown)
+    out["LightFM"] = _best(_lightfm(split, columns, config), split, n_shown)
+    out["LightFM, years in fives"] = _best(_lightfm(split, binned, config), split, n_shown)
     out["cmfrec"] = _best(_cmfrec(split, config), split, n_shown)
     times = np.log1p(np.asarray(split.train.sum(axis=0)).ravel())
     popular = RidgeCV(RIDGES).fit(columns[~cold], times).predict(columns[cold])
@@ -202,13 +203,13 @@ def _imputed(split: Split, *, goal: str, is_smooth: bool = True) -> np.ndarray:
     return np.asarray(result.embedding[names[split.is_cold].tolist()], float)
 
 
-def _lightfm(split: Split, config: dict[str, Any]) -> list[np.ndarray]:
+def _lightfm(split: Split, columns: np.ndarray, config: dict[str, Any]) -> list[np.ndarray]:
     """Return scores by a hybrid model: embeddings of columns, and of films that are known."""
-    columns, cold = csr_matrix(split.columns.to_numpy(np.float32)), split.is_cold
+    about, cold = csr_matrix(columns.astype(np.float32)), split.is_cold
     own = identity(len(cold), format="csr", dtype=np.float32)[:, np.flatnonzero(~cold)]
     taken = split.films.taken.multiply(~cold[None]).tocsr().astype(np.float32)
     scores = []
-    for features in (columns, csr_matrix(hstack([columns, own]))):
+    for features in (about, csr_matrix(hstack([about, own]))):
         for epochs in config["epochs"]:
             model = LightFM(config["n_factors"], loss="warp", random_state=split.seed)
             model.fit(taken, item_features=features, epochs=epochs, num_threads=1)

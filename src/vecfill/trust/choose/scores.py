@@ -140,7 +140,7 @@ DECIDING = {
     "balanced": ("mrr", "hits_at_10", "agreement", "centred_cosine"),
     "cosine": ("centred_cosine",),
     "rank": ("mrr", "hits_at_10"),
-    "recommend": ("ndcg",),
+    "recommend": ("centred_cosine",),
 }
 """Measures by which the predictor is chosen among those that are good enough in other respects."""
 

@@ -53,6 +53,9 @@ FEWEST_RACED = 100
 CLEAR_LOSS = 3.0
 """Standard errors by which a kind of predictor that is not tuned further lies behind."""
 
+LEADING = {"rank": "mrr", "recommend": "ndcg"}
+"""Measures in which the choice must be level with the best, by goal."""
+
 # From decision 43: with it the same predictors were chosen on the sets named there.
 CLEAR_LEAD = 2.0
 """Standard errors by which the trend alone leads every mixture, for no graph to be tuned."""
@@ -295,16 +298,17 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
        agreement of neighbors and centred cosine, each relative to the mean of all.
 
     ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
-    ``"cosine"`` compares centred cosines alone, and ``"recommend"`` NDCG alone: what many like
-    may well crowd.
+    ``"recommend"`` leaves out steps 1 and 2, since what many like may well crowd: of those whose
+    NDCG is level with the best but for chance, the one with the best centred cosine, which varies
+    less. ``"cosine"`` compares centred cosines alone.
     """
     total = total_score(scores, goal, measures=DECIDING, rows=rows)
     is_out = np.array([goal != "recommend" and has_collapsed(score, rows) for score in scores])
     # If all have collapsed, users are told so later; one is still needed.
     if is_out.all():
         is_out[:] = False
-    if goal == "rank":
-        ranks = np.array([score.reciprocal_rank[rows] for score in scores])
+    if goal in LEADING:
+        ranks = np.array([score.of(LEADING[goal])[rows] for score in scores])
         best = np.where(is_out, -np.inf, ranks.mean(axis=1)).argmax()
         short = ranks[best] - ranks
         is_out |= short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
