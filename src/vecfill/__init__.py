@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.huggingface.imputing import impute_tokens
     from vecfill.exchange.huggingface.pieces import word_pieces
     from vecfill.exchange.huggingface.verifying import verify_model
+    from vecfill.exchange.implicit import to_implicit
     from vecfill.exchange.lancedb import fill_lancedb
     from vecfill.exchange.postgres import fill_postgres
     from vecfill.exchange.qdrant import fill_qdrant
@@ -97,6 +98,7 @@ __all__ = [
     "read_model",
     "text",
     "to_gensim",
+    "to_implicit",
     "to_pandas",
     "to_spacy",
     "to_torch",
@@ -143,6 +145,7 @@ _HOMES = {
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",
+    "to_implicit": "vecfill.exchange.implicit",
     "to_pandas": "vecfill.exchange.rows",
     "to_spacy": "vecfill.exchange.spacy",
     "to_torch": "vecfill.exchange.torch",

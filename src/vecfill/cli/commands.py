@@ -176,8 +176,9 @@ def evaluate(
     base, described = options.files(embedding, table, ask.reading.vector)
     with console.Progress() as progress:
         alignment = align(described, base, ask.reading, fuses=True, progress=progress)
+        options_asked = {"folds": folds, "hide": hide, "seed": seed, "n_jobs": jobs}
         evaluation = evaluate_aligned(
-            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
+            alignment, **options_asked, interactions=ask.reading.interactions, progress=progress
         )
     console.show(evaluation, alignment.notes, json=json)
     if verbose and not json:
@@ -236,7 +237,7 @@ def _refuse_idle_counts(ask: Ask) -> None:
     without=(
         *("vector", "standardize", "categorical", "n_dims"),
         # How names and texts describe entities does not change which word an entity is.
-        *("names", "text", "encoder"),
+        *("names", "text", "encoder", "interactions"),
     ),
 )
 def match_command(

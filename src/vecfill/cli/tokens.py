@@ -18,7 +18,7 @@ _N_SHOWN = 3
 _NOT_HERE = (
     *("exclude", "counts", "min_count", "from_rank"),
     *("source", "names", "text", "encoder", "vector"),
-    *("confidence", "save", "manifest", "overwrite", "groups"),
+    *("interactions", "confidence", "save", "manifest", "overwrite", "groups"),
 )
 
 

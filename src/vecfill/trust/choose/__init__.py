@@ -4,6 +4,8 @@
 - `twins`: Known rows that are one thing under two names, and must be hidden together.
 - `dependence`: Do known vectors depend on their rows at all? A test that no choice can flatter.
 - `scores`: How near imputed vectors come to the truth, row by row.
+- `recommending`: What imputed vectors are worth to a recommender: hidden entities, recommended by
+  their vectors.
 - `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
 - `choice`: The best predictor for the user's own data, chosen on known rows that are hidden and
