@@ -30,7 +30,6 @@ NAMES = (
     "new-tokens-causal",
     "atoms",
     "cold-start",
-    "broken-benchmark",
 )
 
 
