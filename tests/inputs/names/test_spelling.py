@@ -16,10 +16,13 @@ from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.names import ngrams as ngrams_module
 from vecfill.inputs.names import spelling_model
 from vecfill.inputs.names.domains import (
-    names_domain,
+    LETTERS,
+    NAMES,
+    PARTS,
+    SPELLING,
+    name_sources,
     parts_domain,
     rows_of_others,
-    spelling_domain,
     whole_vectors,
 )
 from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngrams_of
@@ -44,6 +47,12 @@ def vocabulary(n_words=2400, n_dims=4, seed=0):
 @pytest.fixture(scope="module")
 def base():
     return vocabulary()
+
+
+def spelled(entities, words, base, **options):
+    """What is learnt on the spelling of names, without their parts, by the name of the source."""
+    sources = name_sources(entities, words, base, **{"reads_parts": False, **options})
+    return {source.name: source.variants[0] for source in sources}
 
 
 def correlation(found, truth):
@@ -107,19 +116,36 @@ def test_names_that_repeat_an_n_gram_do_not_make_the_sweeps_diverge(monkeypatch)
 
 def test_spelling_tells_vectors_of_words_it_has_not_seen(base):
     entities = base.words[:200]
-    domain = spelling_domain(entities, dict(zip(entities, entities, strict=True)), base)
-    assert domain.entities == entities
-    assert correlation(domain.vectors[:, : base.n_dims], base.vectors[:200]) > 0.8
+    sources = spelled(entities, dict(zip(entities, entities, strict=True)), base)
+    assert list(sources) == [NAMES, LETTERS, SPELLING]
+    truth, guess = base.vectors[:200], slice(0, base.n_dims)
+    near = slice(base.n_dims + 3, None)
+    assert {domain.entities for domain in sources.values()} == {entities}
+    assert correlation(sources[NAMES].vectors[:, guess], truth) > 0.8
+    assert correlation(sources[NAMES].vectors[:, near], truth) > 0.6
+    assert correlation(sources[SPELLING].vectors, truth) > 0.8
+    assert sources[SPELLING].is_guess
+    np.testing.assert_allclose(sources[SPELLING].vectors.mean(axis=0), 0.0, atol=1e-6)
 
 
-def test_the_model_has_never_seen_the_vector_of_an_entity(base):
-    entities = base.words[:200]
-    words = dict(zip(entities, entities, strict=True))
-    honest = spelling_domain(entities, words, base)
-    vectors = base.vectors.copy()
-    vectors[:200] = 1e3 * np.random.default_rng(1).normal(size=(200, base.n_dims))
-    changed = spelling_domain(entities, words, Embedding(base.words, vectors))
-    np.testing.assert_array_equal(changed.vectors, honest.vectors)
+def test_nothing_that_names_say_has_seen_the_vector_of_an_entity(base):
+    both, compound_words = compounds(base)
+    entities = [*base.words[:200], *(word.replace("-", " ") for word in compound_words[:100])]
+    words = dict(zip(entities, [*base.words[:200], *compound_words[:100]], strict=True))
+    honest = spelled(entities, words, both, reads_parts=True)
+    assert list(honest) == [NAMES, LETTERS, SPELLING, PARTS]
+    vectors = both.vectors.copy()
+    rows = [both.row(word) for word in compound_words[:100]]
+    vectors[rows] = 1e3 * np.random.default_rng(1).normal(size=(100, both.n_dims))
+    changed = spelled(entities, words, Embedding(both.words, vectors), reads_parts=True)
+    for name, domain in honest.items():
+        np.testing.assert_array_equal(changed[name].vectors, domain.vectors)
+    # What is known of single words may say what names of several words mean, and nothing else.
+    vectors[:200] = 1e3 * np.random.default_rng(2).normal(size=(200, both.n_dims))
+    changed = spelled(entities, words, Embedding(both.words, vectors))
+    alone = spelled(entities, words, both)
+    for name in (NAMES, LETTERS, SPELLING):
+        np.testing.assert_array_equal(changed[name].vectors, alone[name].vectors)
 
 
 def test_other_spellings_of_an_entity_are_left_out_too():
@@ -131,33 +157,34 @@ def test_other_spellings_of_an_entity_are_left_out_too():
 def test_known_and_unknown_names_are_treated_alike(base):
     """An entity has the same row whether or not it is told to be known."""
     entities = base.words[:100]
-    known = spelling_domain(entities, {name: name for name in entities}, base)
-    half = spelling_domain(entities, {name: name for name in entities[:50]}, base)
-    np.testing.assert_array_equal(known.vectors, half.vectors)
+    known = spelled(entities, {name: name for name in entities}, base)
+    half = spelled(entities, {name: name for name in entities[:50]}, base)
+    for name, domain in known.items():
+        np.testing.assert_array_equal(domain.vectors, half[name].vectors)
 
 
 def test_few_words_teach_nothing_and_the_names_themselves_are_used(base):
     entities = base.words[:300]
     known = Embedding(entities, base[entities])
-    domain = spelling_domain(entities, {name: name for name in entities}, known)
+    (domain,) = spelled(entities, {name: name for name in entities}, known).values()
     assert domain.columns[0] == "n-grams 1"
     assert "0 words besides the entities, too few" in domain.notes[0]
     vectors = Embedding(known.words, known.vectors[::-1])
-    again = spelling_domain(entities, {name: name for name in entities}, vectors)
+    (again,) = spelled(entities, {name: name for name in entities}, vectors).values()
     np.testing.assert_array_equal(again.vectors, domain.vectors)
 
 
 def test_names_of_no_known_ngram_are_absent(base):
-    domain = spelling_domain([*base.words[:50], "!!", "xqz"], {}, base)
-    assert domain.entities == base.words[:50]
-    assert "2 names have no known n-gram; left out." in domain.notes
+    sources = spelled([*base.words[:50], "!!", "xqz"], {}, base)
+    assert {domain.entities for domain in sources.values()} == {base.words[:50]}
+    assert "2 names have no known n-gram; left out." in sources[NAMES].notes
 
 
 def test_names_without_letters_in_common_are_refused():
     with pytest.raises(InputError, match="no letters in common"):
-        spelling_domain(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
+        spelled(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
     with pytest.raises(InputError, match="no entities"):
-        spelling_domain([], {}, Embedding(["x"], [[1.0]]))
+        spelled([], {}, Embedding(["x"], [[1.0]]))
 
 
 def test_the_order_of_the_vocabulary_does_not_matter(base):
@@ -285,8 +312,10 @@ def test_names_of_several_words_are_guessed_from_their_parts(base):
     entities = [*base.words[:200], *several]
     known = {**{name: name for name in base.words[:200]}, **dict(zip(several, words, strict=False))}
     truth = both[words[:100]]
-    by_name = names_domain(entities, known, both)
-    by_letters = spelling_domain(entities, known, both)
+    with_parts, without = (
+        spelled(entities, known, both, reads_parts=reads_parts) for reads_parts in (True, False)
+    )
+    by_name, by_letters = with_parts[NAMES], without[NAMES]
     assert by_name.entities == by_letters.entities == tuple(entities)
     assert by_name.columns == by_letters.columns
     guess = slice(0, both.n_dims)
@@ -294,6 +323,10 @@ def test_names_of_several_words_are_guessed_from_their_parts(base):
     assert correlation(by_letters.vectors[200:, guess], truth) < 0.9
     is_several = by_name.vectors[:, by_name.columns.index("several words")] > 0
     assert is_several.tolist() == [False] * 200 + [True] * 100
+    # The spelling of several words is a guess only where nobody asks their parts.
+    assert with_parts[SPELLING].entities == base.words[:200]
+    assert with_parts[PARTS].entities == tuple(several)
+    assert without[SPELLING].entities == tuple(entities)
 
 
 def test_siblings_are_other_forms_of_the_same_stem():
@@ -369,11 +402,11 @@ def test_names_that_come_later_are_read_as_those_of_the_fit():
     words = list(dict.fromkeys(start + end for start in starts for end in ends))
     base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     entities = [f"zu{word}" for word in words[:40]] + ["baing housed", "colight foed"]
-    for found in (names_domain(entities, {}, base), spelling_domain(entities, {}, base)):
-        facts = Facts(tuple(entities), {})
-        again = found.reader.read(facts)
-        assert again.entities == found.entities
-        np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
+    for reads_parts in (True, False):
+        for found in spelled(entities, {}, base, reads_parts=reads_parts).values():
+            again = found.reader.read(Facts(tuple(entities), {}))
+            assert again.entities == found.entities
+            np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
 
 
 def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
@@ -384,7 +417,7 @@ def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
     words = [*starts, *(f"{one}-{other}" for one, other in zip(starts, starts[7:], strict=False))]
     base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     entities = [f"{starts[row]} {starts[-1 - row]}" for row in range(20)] + ["zuzu", "bacafeda"]
-    domain = names_domain(entities, {}, base)
+    domain = spelled(entities, {}, base, reads_parts=True)[NAMES]
     assert any("are described by the vectors of the parts" in note for note in domain.notes)
     again = domain.reader.read(Facts(tuple(entities), {}))
     assert again.entities == domain.entities

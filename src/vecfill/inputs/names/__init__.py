@@ -10,9 +10,12 @@
 - `ngrams`: Names -> hashed character n-grams, many thousand names at once.
 - `spelling_model`: A model from the spelling of a word to its vector, learnt on a whole vocabulary,
   and kept in a file.
+- `near_spellings`: Words of the vocabulary that are spelled most like a name, and the mean of
+  their vectors.
 - `parts`: What the parts of names of several words make of the whole, by the vectors of these
   words.
 - `siblings`: Inflected siblings: words of the vocabulary that are another form of an entity's name.
-- `domains`: Names of entities -> a domain, by what their spelling and their parts say about their
-  vectors.
+- `readers`: How the names of entities that come later are read.
+- `domains`: Names of entities -> sources: what their spelling, the words spelled most like them and
+  their parts say about their vectors.
 """

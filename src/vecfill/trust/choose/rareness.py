@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vecfill._types import KnownMask
-from vecfill.inputs.alignment import NAMES, PARTS
+from vecfill.inputs.names.domains import NAME_SOURCES
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.fused import Fused
@@ -42,9 +42,6 @@ N_PERMUTATIONS = 20
 MOST_ODDS = 100.0
 """Odds that a shift can give at most, either way. The shift is one number from a model that is
 never quite right; with odds of 10^18, a misread shift would overrule everything else."""
-
-NAME_SOURCES = (NAMES, PARTS)
-"""Sources that never say how rare an entity is: the spelling of several words looks rare."""
 
 
 def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
