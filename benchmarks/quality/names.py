@@ -4,7 +4,8 @@
 
 For each set: the letters of names, the sources of names without and with their parts, and each text
 in its two variants; guesses count as they are. Scores are centred cosine / MRR / hits@10 of known
-entities hidden in five folds, and of those with names of several words. The ridge is chosen in the training part of each fold.
+entities hidden in five folds, and of those with names of several words. The ridge is chosen in the
+training part of each fold.
 """
 
 from __future__ import annotations
