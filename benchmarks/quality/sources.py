@@ -8,7 +8,7 @@ name or a description read by a sentence model (MiniLM), or a second embedding. 
 the text and regress", and the other rivals work with the first source. Everything is chosen inside
 the training folds. Intervals are 95 % bootstrap intervals of the difference.
 
-*Names as before* are one block of the guess by spelling and of n-grams, and parts; *fused, names as
+*Names in one block* are one block of the guess by spelling and of n-grams, and parts; *fused, names as
 before* has them in place of today's sources of names. *Names alone* have no other source.
 
 *Like the unknown* weights hidden rows so that names of several words, and words with an inflected
@@ -167,7 +167,7 @@ def joint_domain(data: Set, sources: Mapping[str, Any]) -> Domain:
     return found
 
 
-def names_as_before(domain: Domain) -> list[Source]:
+def names_in_one_block(domain: Domain) -> list[Source]:
     """The sources of a domain with names in one block: the guess by spelling, and n-grams."""
     sources = {source.name: source.variants for source in domain.sources}
     if LETTERS not in sources:
@@ -210,11 +210,11 @@ def space_of(sources: Sequence[Source], domain: Domain) -> SourcesSpace:
 
 def of_names(domain: Domain, data: Set, folds: list[Fold], goal: str) -> Scores:
     """Hidden rows by names alone, and by names as they were before; all chosen in the fold."""
-    before = names_as_before(domain)
+    before = names_in_one_block(domain)
     ways = {
-        "fused, names as before": before,
+        "fused, names in one block": before,
         "names alone": [each for each in domain.sources if each.name in NAME_SOURCES],
-        "names as before alone": [each for each in before if each.name in NAME_SOURCES],
+        "names in one block alone": [each for each in before if each.name in NAME_SOURCES],
     }
     scores = {}
     for way, sources in ways.items():
@@ -284,7 +284,9 @@ def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str
     show(f"{data}, {hidden.size} hidden at random", told["methods"], told["differences"])
     if "names alone" in scores:
         alone = {
-            "names as before alone": above(scores, every, "names alone")["names as before alone"]
+            "names in one block alone": above(scores, every, "names alone")[
+                "names in one block alone"
+            ]
         }
         means = {way: told["methods"][way] for way in ("names alone", *alone)}
         show(f"{data.name}, names alone", means, alone, "names alone")

@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -319,7 +318,6 @@ def described(
     words: Mapping[str, str],
     *,
     names: str | None = None,
-    cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Domain:
     """Return a domain with everything that the embedding can add to it.
@@ -340,7 +338,7 @@ def described(
     sources = [source for source in resolved if not source.is_bare]
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
-    of_names = _sources_of_names(domain.entities, vocabulary, words, names, cache)
+    of_names = _sources_of_names(domain.entities, vocabulary, words, names)
     sources += of_names
     if not sources and words:
         raise InputError(_nothing_but_names(names))
@@ -366,7 +364,6 @@ def _sources_of_names(
     vocabulary: Embedding | None,
     words: Mapping[str, str],
     mode: str | None,
-    cache: Path | None,
 ) -> list[Source]:
     """Return what the names say; nothing if they are not to be asked or cannot be compared."""
     if mode == "off" or vocabulary is None:
@@ -379,9 +376,7 @@ def _sources_of_names(
         of_parts = parts_domain(entities, words, vocabulary)
         return [Source(NAMES, (of_parts,))] if len(of_parts) else []
     try:
-        return name_sources(
-            entities, words, vocabulary, reads_parts=mode != "spelling", names_cache=cache
-        )
+        return name_sources(entities, words, vocabulary, reads_parts=mode != "spelling")
     except InputError:
         if mode == "spelling":
             raise

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vecfill.inputs.names import near_spellings
-from vecfill.inputs.names.near_spellings import N_NEAREST, NearSpellings
+from vecfill.inputs.names.near_spellings import N_TAUGHT, RIDGE, NearSpellings
 from vecfill.inputs.names.ngrams import ngrams_of
 
 texts = st.lists(st.text(alphabet="abc", min_size=1, max_size=7), min_size=1, max_size=30)
@@ -36,7 +36,7 @@ def test_the_nearest_spellings_are_those_of_the_highest_cosines(names, words):
     near = NearSpellings.of(words, np.eye(len(words)))
     places, cosines = near.nearest(names)
     by_hand = cosines_by_hand(names, words)
-    width = min(N_NEAREST, len(words))
+    width = min(N_TAUGHT, len(words))
     highest = -np.sort(-by_hand, axis=1)[:, :width]
     np.testing.assert_allclose(cosines[:, :width], highest, atol=1e-5)
     chosen = np.take_along_axis(by_hand, places.astype(int), axis=1)
@@ -44,24 +44,55 @@ def test_the_nearest_spellings_are_those_of_the_highest_cosines(names, words):
     assert (cosines[:, width:] == 0).all()
 
 
-def test_of_equal_spellings_the_first_word_counts():
+def test_of_equal_spellings_the_first_word_counts(monkeypatch):
+    monkeypatch.setattr(near_spellings, "N_TAUGHT", 10)
     words = [f"{letter}other" for letter in "abcdefghijklmno"]
     places, _ = NearSpellings.of(words, np.eye(15)).nearest(["zother"])
-    assert places.tolist() == [list(range(N_NEAREST))]
+    assert places.tolist() == [list(range(10))]
 
 
-def test_blocks_of_words_change_nothing(monkeypatch):
+def test_the_guess_of_a_name_is_kernel_ridge_regression_on_its_nearest_words():
+    words, name = ["walking", "walked", "talking", "stalk", "oslo"], "walks"
+    vectors = np.random.default_rng(0).normal(size=(5, 3))
+    near = NearSpellings.of(words, vectors)
+    of_words = {word: set(ngrams_of([word]).hashes.tolist()) for word in (*words, name)}
+    times = {
+        gram: sum(gram in of_words[word] for word in words)
+        for gram in set.union(*of_words.values())
+    }
+    square = {gram: (np.log(5 / n_words) + 1.0) ** 2 for gram, n_words in times.items() if n_words}
+
+    def cosine(one, other):
+        shared = sum(square.get(gram, 0.0) for gram in of_words[one] & of_words[other])
+        lengths = [sum(square.get(gram, 0.0) for gram in of_words[word]) for word in (one, other)]
+        return shared / np.sqrt(lengths[0] * lengths[1])
+
+    related = words[:4]
+    kernel = np.array([[cosine(one, other) for other in related] for one in related])
+    shares = np.linalg.solve(kernel + RIDGE * np.eye(4), [cosine(name, word) for word in related])
+    expected = vectors.mean(axis=0) + shares @ (vectors[:4] - vectors.mean(axis=0))
+    said = near.suggestions([name, "xyz"])
+    np.testing.assert_allclose(said.guesses[0], expected, atol=1e-2)
+    np.testing.assert_allclose(said.guesses[1], vectors.mean(axis=0))
+    assert said.means[1].tolist() == [0.0, 0.0, 0.0]
+    assert said.n_grams.tolist() == [1, 0]  # Only "alk" is in three words.
+
+
+def test_what_is_said_of_a_name_depends_on_no_other_name(monkeypatch):
     rng = np.random.default_rng(0)
-    words = ["".join(rng.choice(list("abcd"), 6)) for _ in range(100)]
-    names = ["".join(rng.choice(list("abcd"), 6)) for _ in range(20)]
-    whole = NearSpellings.of(words, rng.normal(size=(100, 3)))
-    expected = whole.steps(names)
+    words, names = (["".join(rng.choice(list("abcd"), 6)) for _ in range(n)] for n in (300, 20))
+    near = NearSpellings.of(words, rng.normal(size=(300, 3)))
+    together = near.suggestions(names)
+    for number, name in enumerate(names):
+        for part, of_one in zip(together, near.suggestions([name]), strict=True):
+            np.testing.assert_array_equal(part[number], of_one[0])
     monkeypatch.setattr(near_spellings, "_BLOCK", 7)
-    again = NearSpellings(whole.letters, whole.vectors, whole.scale)
-    np.testing.assert_array_equal(again.steps(names), expected)
+    monkeypatch.setattr(near_spellings, "_NAMES_AT_ONCE", 3)
+    in_blocks = NearSpellings(near.letters, near.vectors, near.mean, near.scale).suggestions(names)
+    for part, of_blocks in zip(together, in_blocks, strict=True):
+        np.testing.assert_array_equal(part, of_blocks)
 
 
-def test_a_name_like_no_word_has_no_step():
+def test_no_names_are_no_rows():
     near = NearSpellings.of(["walking", "talking"], np.array([[1.0], [-1.0]]))
-    assert near.steps(["xyz", ""]).tolist() == [[0.0], [0.0]]
-    assert near.steps([]).shape == (0, 1)
+    assert [part.shape[0] for part in near.suggestions([])] == [0, 0, 0]

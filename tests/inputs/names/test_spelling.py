@@ -1,10 +1,5 @@
 """What names say about vectors: by their spelling, and by their parts."""
 
-import hashlib
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +9,6 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.names import ngrams as ngrams_module
-from vecfill.inputs.names import spelling_model
 from vecfill.inputs.names.domains import (
     LETTERS,
     NAMES,
@@ -25,9 +19,10 @@ from vecfill.inputs.names.domains import (
     rows_of_others,
     whole_vectors,
 )
-from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngrams_of
+from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngram_rows, ngrams_of
+from vecfill.inputs.names.readers import NamesReader
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.names.spelling_model import cached_model, fit_spelling, names_cache_of
+from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.names.vocabulary import VocabularySample
 from vecfill.io import Scan
 
@@ -78,20 +73,23 @@ def test_hashes_are_those_of_the_ngrams_of_each_word(names):
     assert len(set(gram_of.values())) == len(gram_of)
 
 
-def test_sweeps_over_n_grams_reach_the_closed_form(monkeypatch):
-    monkeypatch.setattr(spelling_model, "N_SWEEPS", 80)
-    small = vocabulary(60)
-    model = fit_spelling(small.words, small.vectors)
-    rows = np.zeros((60, len(model.keys)))
-    for place, word in enumerate(small.words):
-        for each in ngrams_of([word]).hashes:
-            where = np.flatnonzero(model.keys == each)
-            rows[place, model.rows[where]] += 1.0
-    rows /= np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1))
-    targets = (small.vectors - model.mean) / model.scale
-    gram = rows.T @ rows + spelling_model.RIDGE * np.eye(rows.shape[1])
-    expected = rows @ np.linalg.solve(gram, rows.T @ targets) * model.scale + model.mean
-    np.testing.assert_allclose(model.predict(small.words)[0], expected, atol=5e-3)
+def test_names_are_read_as_ever_in_models_of_earlier_versions():
+    entities = ("walking", "talking", "walked", "zz")
+    keys = np.unique(ngrams_of(entities[:3]).hashes)
+    vectors = np.random.default_rng(0).normal(size=(len(keys), 2)).astype(np.float16)
+    rows = np.arange(len(keys), dtype=np.int32)
+    spelling = SpellingModel(keys, rows, vectors, np.ones(2, np.float32), 3.0)
+    guesses, n_grams = spelling.predict(entities)
+    own = np.isin(keys, ngrams_of(["walked"]).hashes)
+    expected = 1.0 + 3.0 * vectors[own].astype(float).sum(axis=0) / np.sqrt(own.sum())
+    np.testing.assert_allclose(guesses[2], expected, rtol=1e-5)
+    grams = ngram_rows(entities, n_components=2)
+    old = NamesReader(spelling, grams.model, means=np.zeros(7), factors=np.ones(7))
+    read = old.read(Facts(entities, {}))
+    assert read.entities == entities[:3]
+    seen = [[np.log1p(n), len(name), 0] for n, name in zip(n_grams, entities, strict=True)]
+    by_hand = np.hstack([guesses, seen, grams.model.rows(entities)[0]])[:3]
+    np.testing.assert_allclose(read.rows, by_hand)
 
 
 def test_a_table_of_hashes_finds_what_binary_search_finds(monkeypatch, base):
@@ -104,14 +102,6 @@ def test_a_table_of_hashes_finds_what_binary_search_finds(monkeypatch, base):
     monkeypatch.setattr(ngrams_module, "_MANY", 0)
     for searched, looked_up in zip(expected, columns_of(grams, keys, rows), strict=True):
         np.testing.assert_array_equal(searched, looked_up)
-
-
-def test_names_that_repeat_an_n_gram_do_not_make_the_sweeps_diverge(monkeypatch):
-    monkeypatch.setattr(spelling_model, "N_SWEEPS", 40)
-    words = [letter * length for letter in "abc" for length in range(20, 40)]
-    vectors = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
-    predicted = fit_spelling(words, vectors).predict(words)[0]
-    assert np.abs(predicted).max() < np.abs(vectors).max()
 
 
 def test_spelling_tells_vectors_of_words_it_has_not_seen(base):
@@ -185,76 +175,6 @@ def test_names_without_letters_in_common_are_refused():
         spelled(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
     with pytest.raises(InputError, match="no entities"):
         spelled([], {}, Embedding(["x"], [[1.0]]))
-
-
-def test_the_order_of_the_vocabulary_does_not_matter(base):
-    order = np.random.default_rng(0).permutation(len(base))
-    shuffled = Embedding([base.words[row] for row in order], base.vectors[order])
-    one = fit_spelling(base.words, base.vectors)
-    other = fit_spelling(shuffled.words, shuffled.vectors)
-    np.testing.assert_array_equal(one.keys, other.keys)
-    np.testing.assert_allclose(
-        one.predict(["bamden"])[0], other.predict(["bamden"])[0], rtol=1e-3, atol=1e-4
-    )
-
-
-def fitted_hash():
-    wide = vocabulary(500, n_dims=150)
-    model = fit_spelling(wide.words, wide.vectors)
-    return hashlib.sha256(model.vectors.tobytes() + model.mean.tobytes()).hexdigest()
-
-
-def test_the_model_has_the_same_bits_for_any_number_of_threads(monkeypatch):
-    found = {fitted_hash()}
-    monkeypatch.setattr(spelling_model, "_N_THREADS", 1)
-    found.add(fitted_hash())
-    code = "import sys; sys.path.insert(0, 'tests'); from inputs.names.test_spelling import *; "
-    env = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
-    command = [sys.executable, "-c", code + "print(fitted_hash())"]
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    found.add(run.stdout.strip())
-    assert len(found) == 1
-
-
-@pytest.mark.parametrize("damage", [None, "cut", "flip", "empty"])
-def test_a_model_is_kept_and_made_again_if_damaged(tmp_path, base, damage):
-    path = names_cache_of(tmp_path / "glove.txt", is_asked=True)
-    calls = []
-
-    def fit(words, vectors):
-        calls.append(1)
-        return fit_spelling(words, vectors)
-
-    first = cached_model(path, base.words, base.vectors, fit)
-    content = bytearray(path.read_bytes())
-    if damage == "flip":
-        content[len(content) // 2] ^= 1
-    if damage is not None:
-        path.write_bytes({"cut": content[:-9], "flip": content, "empty": b""}[damage])
-    second = cached_model(path, base.words, base.vectors, fit)
-    third = cached_model(path, base.words, base.vectors, fit)
-    assert len(calls) == (1 if damage is None else 2)
-    for model in (second, third):
-        for name in ("keys", "rows", "vectors", "mean"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(first, name))
-        assert model.scale == first.scale
-
-
-def test_a_kept_model_of_other_words_or_vectors_is_not_used(tmp_path, base):
-    path = tmp_path / "model.safetensors"
-    cached_model(path, base.words, base.vectors, fit_spelling)
-    for words, vectors in ((base.words[1:], base.vectors[1:]), (base.words, -base.vectors)):
-        found = cached_model(path, words, vectors, fit_spelling)
-        expected = fit_spelling(words, vectors)
-        np.testing.assert_array_equal(found.vectors, expected.vectors)
-        np.testing.assert_array_equal(found.mean, expected.mean)
-
-
-def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, base):
-    (tmp_path / "no folder").write_text("a file")
-    path = tmp_path / "no folder" / "model.safetensors"
-    cached_model(path, base.words[:300], base.vectors[:300], fit_spelling)
-    assert not path.exists()
 
 
 def compounds(base, n_words=1500, seed=0):

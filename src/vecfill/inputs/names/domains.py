@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from vecfill.inputs.names.near_spellings import NearSpellings
 from vecfill.inputs.names.ngrams import ngram_rows
 from vecfill.inputs.names.parts import PartsModel, PartsOfNames
 from vecfill.inputs.names.readers import NamesReader, SpellingReader, has_guess, seen
-from vecfill.inputs.names.spelling_model import cached_model, fit_spelling
 from vecfill.inputs.prepared import Domain, Source
 from vecfill.inputs.texts.text_rows import TextRows
 from vecfill.io.batches import finite_rows
@@ -44,16 +42,14 @@ def name_sources(
     vocabulary: Embedding,
     *,
     reads_parts: bool = True,
-    names_cache: Path | None = None,
 ) -> list[Source]:
     """Return what names say, as sources of their own whose weights hidden entities teach.
 
-    A spelling model is learnt on the whole vocabulary but for the words that any of the entities
-    goes by, in any spelling, and the words spelled most like a name are looked for among the same.
-    So both have seen no entity, and what they say about a known one is as good as what they say
-    about an unknown one. If the vocabulary holds little else, as when only matched words were read,
-    the n-grams of the names themselves are the features, and nothing is learnt here. Names without
-    any known n-gram are absent.
+    The words spelled most like a name are looked for in the whole vocabulary but for the words that
+    any of the entities goes by, in any spelling. So what they say has seen no entity, and is as
+    good about a known one as about an unknown one. If the vocabulary holds little else, as when
+    only matched words were read, the n-grams of the names themselves are the features, and nothing
+    is learnt here. Names without any known n-gram are absent.
 
     Parameters
     ----------
@@ -65,8 +61,6 @@ def name_sources(
         Words and vectors, best those of the whole file.
     reads_parts
         Whether names of several words are described by their parts, where these are known.
-    names_cache
-        File in which the model is kept for another run with the same vocabulary and names.
 
     Examples
     --------
@@ -78,7 +72,7 @@ def name_sources(
     if not len(entities):
         raise InputError("there are no entities, so there is no spelling to learn from.")
     parts = PartsOfNames.of(entities, words_of_entities, vocabulary) if reads_parts else None
-    sources = _by_spelling(entities, words_of_entities, vocabulary, parts, names_cache)
+    sources = _by_spelling(entities, words_of_entities, vocabulary, parts)
     of_parts = None if parts is None else _guess_of(parts)
     return sources if of_parts is None else [*sources, Source(PARTS, (of_parts,))]
 
@@ -88,16 +82,14 @@ def _by_spelling(
     words_of_entities: Mapping[str, str],
     vocabulary: Embedding,
     parts: PartsOfNames | None,
-    names_cache: Path | None,
 ) -> list[Source]:
     """Return the sources that need spelling; parts say what names of several words mean."""
     rows = rows_of_others(entities, words_of_entities, vocabulary)
     if len(rows) < FEWEST_WORDS:
         return [Source(NAMES, (_domain_of_ngrams(entities, len(rows)),))]
     words, vectors = [vocabulary.words[row] for row in rows], vocabulary.vectors[rows]
-    model = cached_model(names_cache, words, vectors, fit_spelling)
     near = NearSpellings.of(words, vectors)
-    guesses, n_grams = model.predict(entities)
+    guesses, means, n_grams = near.suggestions(entities)
     is_present, note = n_grams > 0, _note_on_model(len(rows))
     wholes, parts_model = ({}, None) if parts is None else wholes_of(parts)
     suggestions = guesses.copy()
@@ -107,8 +99,8 @@ def _by_spelling(
     if wholes:
         n_wholes = count(len(wholes), "name of several words is", "names of several words are")
         note += f" {n_wholes} described by the vectors of the parts."
-    features, columns, reader = _features(entities, suggestions, n_grams, near.steps(entities))
-    reader = replace(reader, spelling=model, parts=parts_model, near=near)
+    features, columns, reader = _features(entities, suggestions, n_grams, means)
+    reader = replace(reader, parts=parts_model, near=near)
     of_names = _domain(entities, features[is_present], is_present, columns, note, reader)
     sources = [Source(NAMES, (of_names,))]
     grams = ngram_rows(entities, n_components=N_COMPONENTS)
@@ -118,12 +110,12 @@ def _by_spelling(
     is_guessed = has_guess(entities, n_grams, is_of_one_word=is_of_one_word)
     if is_guessed.any():
         # From the mean of these names: what all have in common, the mean of the known has too.
-        mean = guesses[is_guessed].mean(axis=0, dtype=np.float64)
+        mean = guesses[is_guessed].mean(axis=0)
         of_spelling = Domain(
             tuple(compress(entities, is_guessed)),
-            guesses[is_guessed].astype(np.float64) - mean,
+            guesses[is_guessed] - mean,
             tuple(f"from spelling {dim + 1}" for dim in range(vocabulary.n_dims)),
-            reader=SpellingReader(model, mean, is_of_one_word),
+            reader=SpellingReader(near, mean, is_of_one_word),
             is_guess=True,
         )
         sources.append(Source(SPELLING, (of_spelling,)))
@@ -131,7 +123,7 @@ def _by_spelling(
 
 
 def _note_on_model(n_words: int) -> str:
-    return f"A spelling model was learnt on {n_words:,} words, none of them an entity."
+    return f"Spellings were compared with {n_words:,} words, none of them an entity."
 
 
 def whole_vectors(

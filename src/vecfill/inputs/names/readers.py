@@ -23,8 +23,9 @@ class NamesReader(Reader):
 
     reads_names = True
     spelling: SpellingModel | None = field(default=None, repr=False)
+    """In models that earlier versions saved: what is now learnt for each name by itself."""
     grams: NGramModel | None = field(default=None, repr=False)
-    """Only in models of earlier versions, in which n-grams were no source of their own."""
+    """Beside `spelling` only in those, in which n-grams were no source of their own."""
     parts: PartsModel | None = field(default=None, repr=False)
     means: np.ndarray = field(default_factory=partial(np.empty, 0), repr=False)
     """(n_columns,) what was taken out of each column."""
@@ -37,17 +38,19 @@ class NamesReader(Reader):
     def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
         """Return the rows of new names."""
         names = facts.entities
-        if self.spelling is None:
+        if self.near is not None:
+            guesses, means, n_grams = self.near.suggestions(names)
+            beside = [means]
+        elif self.spelling is not None:
+            guesses, n_grams = self.spelling.predict(names)
+            beside = [] if self.grams is None else [self.grams.rows(names)[0]]
+        else:
             return self._by_letters(facts) if self.parts is None else self._by_parts(facts)
-        guesses, n_grams = self.spelling.predict(names)
-        guesses = guesses.astype(np.float64)
-        is_present = n_grams > 0
+        guesses, is_present = guesses.astype(np.float64), n_grams > 0
         if self.parts is not None and self.parts.slopes is not None:
             features, has_parts = self.parts.features(names)
             guesses[has_parts] = self.parts.wholes(features[has_parts])
             is_present |= has_parts
-        beside = [] if self.near is None else [self.near.steps(names)]
-        beside += [] if self.grams is None else [self.grams.rows(names)[0]]
         columns = np.hstack([guesses, seen(names, n_grams), *beside])
         rows = (columns - self.means) * self.factors
         return LaterRows.usual(facts, rows[is_present], is_present)
@@ -73,17 +76,16 @@ class SpellingReader(Reader):
     """Names by the vectors that their spelling suggests, as steps from a mean."""
 
     reads_names = True
-    spelling: SpellingModel = field(repr=False)
+    near: NearSpellings = field(repr=False)
     mean: np.ndarray = field(repr=False)
     is_of_one_word: bool
     """Whether names of several words are left to their parts."""
 
     def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
         """Return the steps of new names."""
-        guesses, n_grams = self.spelling.predict(facts.entities)
-        is_present = has_guess(facts.entities, n_grams, is_of_one_word=self.is_of_one_word)
-        steps = guesses[is_present].astype(np.float64) - self.mean
-        return LaterRows.usual(facts, steps, is_present)
+        said = self.near.suggestions(facts.entities)
+        is_present = has_guess(facts.entities, said.n_grams, is_of_one_word=self.is_of_one_word)
+        return LaterRows.usual(facts, said.guesses[is_present] - self.mean, is_present)
 
 
 def has_guess(names: Sequence[str], n_grams: np.ndarray, *, is_of_one_word: bool) -> np.ndarray:
