@@ -87,8 +87,7 @@ def _by_spelling(
     rows = rows_of_others(entities, words_of_entities, vocabulary)
     if len(rows) < FEWEST_WORDS:
         return [Source(NAMES, (_domain_of_ngrams(entities, len(rows)),))]
-    words, vectors = [vocabulary.words[row] for row in rows], vocabulary.vectors[rows]
-    near = NearSpellings.of(words, vectors)
+    near = NearSpellings.of(vocabulary.words, vocabulary.vectors, rows)
     guesses, means, n_grams = near.suggestions(entities)
     is_present, note = n_grams > 0, _note_on_model(len(rows))
     wholes, parts_model = ({}, None) if parts is None else wholes_of(parts)

@@ -97,17 +97,26 @@ class NearSpellings:
     scale: float
 
     @classmethod
-    def of(cls, words: Sequence[str], vectors: np.ndarray) -> NearSpellings:
-        """Return words and vectors; the first of two words of equal nearness counts."""
-        text = "\n".join(folded(list(words)))
+    def of(
+        cls, words: Sequence[str], vectors: np.ndarray, places: np.ndarray | None = None
+    ) -> NearSpellings:
+        """Return words and vectors, all or those at some places; of equally near ones the first."""
+        if places is None:
+            places = np.arange(len(words))
+        text = "\n".join(folded([words[int(place)] for place in places]))
         letters = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-        mean = vectors.mean(axis=0, dtype=np.float64)
-        scale = float(vectors.std(dtype=np.float64)) or 1.0
-        steps = np.empty(vectors.shape, np.float16)
-        for first in range(0, len(vectors), _BLOCK):
-            block = slice(first, first + _BLOCK)
-            steps[block] = (vectors[block] - mean) / scale
-        return cls(letters, steps, mean, scale)
+        # Block by block: a copy of a large vocabulary would double the memory that a job takes.
+        blocks = [slice(first, first + _BLOCK) for first in range(0, len(places), _BLOCK)]
+        sums = sum(vectors[places[block]].sum(axis=0, dtype=np.float64) for block in blocks)
+        mean = np.asarray(sums / max(len(places), 1))
+        steps = np.empty((len(places), vectors.shape[1]), np.float16)
+        squares = 0.0
+        for block in blocks:
+            squares += float(((vectors[places[block]] - mean) ** 2).sum())
+        scale = np.sqrt(squares / max(steps.size, 1)) or 1.0
+        for block in blocks:
+            steps[block] = (vectors[places[block]] - mean) / scale
+        return cls(letters, steps, mean, float(scale))
 
     def suggestions(self, names: Sequence[str]) -> Suggestions:
         """Return what near spellings say about each name; the mean if no word shares an n-gram."""
