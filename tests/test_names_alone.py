@@ -92,6 +92,13 @@ def test_a_source_of_names_asks_for_entities_that_no_other_describes(base):
     assert "asked" not in [each.name for each in found.sources]
 
 
+def test_a_source_called_as_what_names_say_is_refused(base):
+    facts = pd.DataFrame(truth()[:, :3], index=NAMES)
+    with pytest.raises(vf.InputError, match="a source is called 'names', as what names say is"):
+        vf.impute({"names": facts}, base, names="spelling")
+    assert len(vf.impute({"names": facts}, base, names="off").embedding) == len(NAMES) - N_KNOWN
+
+
 def test_a_column_of_counts_is_no_feature(base):
     table = pd.DataFrame({"drug": NAMES, "n": np.arange(len(NAMES)) + 1})
     found = vf.impute(table, base, names="spelling", counts="n")

@@ -339,6 +339,12 @@ def described(
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
     of_names = _sources_of_names(domain.entities, vocabulary, words, names)
+    clash = {source.name for source in sources} & {source.name for source in of_names}
+    if clash:
+        raise InputError(
+            f"a source is called {min(clash)!r}, as what names say is. Give it another name, or "
+            "say names='off'."
+        )
     sources += of_names
     if not sources and words:
         raise InputError(_nothing_but_names(names))
