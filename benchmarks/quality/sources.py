@@ -8,7 +8,7 @@ name or a description read by a sentence model (MiniLM), or a second embedding. 
 the text and regress", and the other rivals work with the first source. Everything is chosen inside
 the training folds. Intervals are 95 % bootstrap intervals of the difference.
 
-*Names alone* have no other source. *Names in one block* have the guess by spelling and n-grams side
+*All names alone* are the sources of names with no other. *Names in one block* have the guess by spelling and n-grams side
 by side, as they were before each became a source, and parts; *fused, names in one block* has them
 in place of today's sources of names.
 
@@ -214,7 +214,7 @@ def of_names(domain: Domain, data: Set, folds: list[Fold], goal: str) -> Scores:
     before = names_in_one_block(domain)
     ways = {
         "fused, names in one block": before,
-        "names alone": [each for each in domain.sources if each.name in NAME_SOURCES],
+        "all names alone": [each for each in domain.sources if each.name in NAME_SOURCES],
         "names in one block alone": [each for each in before if each.name in NAME_SOURCES],
     }
     scores = {}
@@ -283,14 +283,14 @@ def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str
         "cpu_seconds": {"reading": read, "evaluating": seconds},
     }
     show(f"{data}, {hidden.size} hidden at random", told["methods"], told["differences"])
-    if "names alone" in scores:
+    if "all names alone" in scores:
         alone = {
             "names in one block alone": above(scores, every, "names alone")[
                 "names in one block alone"
             ]
         }
         means = {way: told["methods"][way] for way in ("names alone", *alone)}
-        show(f"{data.name}, names alone", means, alone, "names alone")
+        show(f"{data.name}, names alone", means, alone, "all names alone")
         told["names_alone_differences"] = alone
     by_kind(data, scores, hidden)
     if like.std() > 0:
