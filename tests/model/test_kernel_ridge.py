@@ -53,7 +53,9 @@ def test_leave_one_out_is_what_fits_without_the_row_would_give(predictor):
         is_seen[row] = False
         again = KnownRows(embedding, is_seen)
         found = fixed.predict(space, again, Unknown(np.array([0]))).vectors[0]
-        np.testing.assert_allclose(left_out[row], found - again.known.mean(axis=0), atol=1e-9)
+        steps = found - again.known.mean(axis=0)
+        # Bounded kernels are inverted in 32 bits.
+        np.testing.assert_allclose(left_out[row], steps, atol=1e-5)
 
 
 @pytest.mark.parametrize("predictor", EVERY, ids=str)
