@@ -1,0 +1,219 @@
+"""Which map leads best from one embedding to another, judged by what a search would find.
+
+Cosines with the truth reward maps that shrink towards the mean, and those bend the angles by which
+a search sorts. So maps are judged on hidden pairs by the goal itself: the nearest documents that
+re-embedding everything would find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vecfill.machine.blas import one_blas_thread
+from vecfill.method.rotation import STRENGTHS
+from vecfill.model.known import KnownRows
+from vecfill.model.predictors import Predictor
+from vecfill.model.predictors.affine import Adjoint, Affine
+from vecfill.model.predictors.affine_kernel import AffineKernel
+from vecfill.model.predictors.procrustes import Procrustes
+from vecfill.model.space import Space
+from vecfill.model.wanted import New, Unknown
+from vecfill.trust.choose.folds import hidden_folds
+from vecfill.trust.retrieval import cosines, judged, nearest, top_of
+
+SIDES = ("documents", "queries")
+
+N_FOLDS = 5
+
+N_FOUND = 10
+"""Documents that a search is taken to show."""
+
+MOST_PAIRS = 2000
+"""Pairs on which maps are compared: beyond it the best strength no longer changes by much."""
+
+MOST_KERNEL_WORK = 400_000_000
+"""Rows to translate times pairs up to which a kernel may be added: about a minute of one core. A
+kernel with every pair would cost a million rows more than the map itself many times over."""
+
+FEWEST_QUERIES = 30
+"""Queries of the user's own from which on they alone decide. A guess."""
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries embedded by both models, and which documents answer them."""
+
+    old: np.ndarray = field(repr=False)
+    new: np.ndarray = field(repr=False)
+    relevant: tuple[np.ndarray, ...] | None = None
+    """Places of the documents that answer each query; ``None``: what the new model finds."""
+
+    def __len__(self) -> int:
+        return len(self.new)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Scores of documents for queries, and what re-embedding everything would find."""
+
+    scores: np.ndarray = field(repr=False)
+    """(n_queries, n_documents)."""
+    new_queries: np.ndarray = field(repr=False)
+    new_documents: np.ndarray = field(repr=False)
+    own: np.ndarray | None = None
+    """The place of each query among the documents, if it is one of them."""
+    relevant: tuple[np.ndarray, ...] | None = None
+
+    def judged(self, k: int, scores: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Return recall and NDCG of each query, by these scores or by others."""
+        right = self.relevant
+        if right is None:
+            right = nearest(self.new_queries, self.new_documents, k, self.own)
+        top = top_of(self.scores if scores is None else scores, k, self.own)
+        return judged(top, right, k)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Documents embedded by both models."""
+
+    old: np.ndarray = field(repr=False)
+    new: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.old)
+
+    def ends(self, side: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors that are mapped, and those that they are mapped to."""
+        return (self.old, self.new) if side == "documents" else (self.new, self.old)
+
+    def rows(self, rows: np.ndarray) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(self.old[rows], self.new[rows])
+
+
+class CrossFitted:
+    """Maps fitted without each fold of the pairs in turn; what maps share is computed once."""
+
+    def __init__(self, pairs: Pairs, side: str, *, seed: int, n_jobs: int | None = None) -> None:
+        self.pairs, self.side = pairs, side
+        rows, targets = pairs.ends(side)
+        self.space = Space(rows, n_jobs=n_jobs)
+        is_known = np.ones(len(rows), np.bool_)
+        self.folds = list(hidden_folds(is_known, n_folds=N_FOLDS, seed=seed))
+        self.known_rows = [KnownRows(targets, fold.is_seen) for fold in self.folds]
+
+    @property
+    def fold(self) -> np.ndarray:
+        """(n_pairs,) the fold in which each pair is hidden."""
+        numbers = np.empty(len(self.pairs), np.int64)
+        for number, fold in enumerate(self.folds):
+            numbers[fold.hidden] = number
+        return numbers
+
+    def mapped(self, predictor: Predictor) -> np.ndarray:
+        """Return what each pair is mapped to by a map that never saw it."""
+        vectors = np.empty(self.pairs.ends(self.side)[1].shape, np.float32)
+        for fold, known_rows in zip(self.folds, self.known_rows, strict=True):
+            wanted = Unknown(fold.places)
+            vectors[fold.hidden] = predictor.predict(self.space, known_rows, wanted).vectors
+        return vectors
+
+    def searches(self, predictor: Predictor, queries: Queries | None) -> list[Search]:
+        """Return searches in which one side is mapped: one for all queries, or one for each fold.
+
+        By default pairs are the queries. A query that is a pair teaches where its neighbours go, so
+        it searches its own fold alone, of which the map has seen nothing.
+        """
+        mapped = self.mapped(predictor)
+        if queries is None:
+            old, new = self.pairs.old, self.pairs.new
+            ends = (new, mapped) if self.side == "documents" else (mapped, old)
+            return [
+                Search(cosines(ends[0][hidden], ends[1][hidden]), new[hidden], new[hidden], own)
+                for hidden in (fold.hidden for fold in self.folds)
+                for own in [np.arange(hidden.size)]
+            ]
+        if self.side == "documents":
+            scores = cosines(queries.new, mapped)
+        else:
+            scores = np.empty((len(queries), len(self.pairs)), np.float32)
+            for fold, known_rows in zip(self.folds, self.known_rows, strict=True):
+                of_fold = predictor.predict(self.space, known_rows, New(queries.new)).vectors
+                scores[:, fold.hidden] = cosines(of_fold, self.pairs.old[fold.hidden])
+        return [Search(scores, queries.new, self.pairs.new, None, queries.relevant)]
+
+
+def translations(n_pairs: int, n_wanted: int) -> list[Predictor]:
+    """Return the maps that are compared.
+
+    Examples
+    --------
+    >>> [predictor.name for predictor in translations(1000, 10**6)].count("affine_kernel")
+    0
+    """
+    maps: list[Predictor] = [Procrustes()]
+    maps += [Affine(strength=strength) for strength in STRENGTHS]
+    maps += [Adjoint(strength=strength) for strength in STRENGTHS[1::2]]
+    if n_pairs * n_wanted <= MOST_KERNEL_WORK:
+        maps += [AffineKernel(strength=strength) for strength in STRENGTHS[2::2]]
+    return maps
+
+
+@one_blas_thread()
+def choose_translation(
+    pairs: Pairs,
+    side: str,
+    *,
+    n_wanted: int,
+    queries: Queries | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[Predictor, dict[Predictor, float]]:
+    """Return the map by which a search finds most of what it should, and the recall of each.
+
+    Enough queries of the user's own decide; else hidden pairs are the queries, and what the new
+    model would find is what they should find.
+    """
+    if len(pairs) > MOST_PAIRS:
+        rows = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:MOST_PAIRS])
+        queries = None if queries is None else _among(queries, rows, len(pairs))
+        pairs = pairs.rows(rows)
+    fitted = CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
+    asked = queries if queries is not None and len(queries) >= FEWEST_QUERIES else None
+    n_documents = len(pairs) if asked is not None else len(pairs) // N_FOLDS
+    k = n_found(n_documents)
+    recalls = {
+        predictor: float(
+            np.concatenate(
+                [search.judged(k)["ndcg"] for search in fitted.searches(predictor, asked)]
+            ).mean()
+        )
+        for predictor in translations(len(pairs), n_wanted)
+    }
+    return max(recalls, key=recalls.__getitem__), recalls
+
+
+def n_found(n_documents: int) -> int:
+    """Return how many documents a search among so many is taken to show: a twentieth, or ten.
+
+    Examples
+    --------
+    >>> n_found(60), n_found(1000)
+    (3, 10)
+    """
+    return max(1, min(N_FOUND, n_documents // 20))
+
+
+def _among(queries: Queries, rows: np.ndarray, n_pairs: int) -> Queries | None:
+    """Return queries about some of the pairs; those without an answer among them are left out."""
+    if queries.relevant is None:
+        return queries
+    place_of = np.full(n_pairs, -1)
+    place_of[rows] = np.arange(len(rows))
+    relevant = [places[places >= 0] for places in (place_of[right] for right in queries.relevant)]
+    asked = np.array([place for place, right in enumerate(relevant) if right.size], np.int64)
+    answers = tuple(relevant[place] for place in asked)
+    return Queries(queries.old[asked], queries.new[asked], answers)
