@@ -132,15 +132,20 @@ class Rotated:
         return np.maximum(widened, np.finfo(np.float64).eps * self.variances.sum() or 1.0)
 
 
-def transposed(to_rows: AffineMap, rows: np.ndarray, vectors: np.ndarray) -> AffineMap:
+def transposed(
+    to_rows: AffineMap, rows: np.ndarray, vectors: np.ndarray, *, is_centred: bool
+) -> AffineMap:
     """Return the transpose of a map from `vectors` to `rows`, with the length that fits best.
+
+    If it `is_centred`, the mean of the rows is taken off first: what all rows share says nothing
+    about which vectors are near, and favours the same ones everywhere.
 
     The product of a mapped row with a vector is that of the row with the mapped vector. So one who
     searches among vectors by a transposed row finds what one would find among mapped vectors.
     """
-    centre, mean = np.zeros(rows.shape[1]), np.zeros(vectors.shape[1])
-    turned = to_rows.slopes.T
-    mapped = rows.astype(np.float64) @ turned
+    centre = rows.mean(axis=0, dtype=np.float64) if is_centred else np.zeros(rows.shape[1])
+    mean, turned = np.zeros(vectors.shape[1]), to_rows.slopes.T
+    mapped = (rows - centre) @ turned
     size = float((mapped**2).sum())
     scale = float((mapped * vectors).sum()) / size if size > 0 else 0.0
     # A negative length would turn every vector round.
