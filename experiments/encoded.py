@@ -12,7 +12,7 @@ import numpy as np
 from minilm import SentenceEncoder, minilm_folder
 from mpnet import mpnet_folder
 
-FOLDERS = {"MiniLM": lambda cache: minilm_folder(), "mpnet": mpnet_folder}
+FOLDERS = {"MiniLM": lambda _cache: minilm_folder(), "mpnet": mpnet_folder}
 
 
 def encoded(model: str, texts: Sequence[str], cache: Path) -> np.ndarray:

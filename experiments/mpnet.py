@@ -1,4 +1,4 @@
-"""The sentence encoder all-mpnet-base-v2 (Apache 2.0) from five packages that carry its zip file."""
+"""The encoder all-mpnet-base-v2 (Apache 2.0) from five packages that carry its zip file."""
 
 from __future__ import annotations
 

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv as pa_csv
+from pyarrow import parquet as pa_parquet
 
 from vecfill import checks
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.embeddings import as_embedding
 from vecfill.inputs.files import Progress, quiet
-from vecfill.io import Scan, read_embedding, write_embedding
-from vecfill.io.targets import checked_target, refuse_clashes
+from vecfill.io import atomic_output, write_embedding
+from vecfill.io.targets import check_targets
+from vecfill.jobs.old_and_new import ROWS_AT_ONCE, blocks_of, names_and_pairs, queries_of, read
 from vecfill.model.predictors import Predictor
-from vecfill.trust.choose.translating import SIDES, Pairs, Queries, choose_translation
+from vecfill.trust.choose.translating import SIDES, choose_translation
 from vecfill.trust.compare.migration import MigrationEvaluation, evaluate_pairs
-from vecfill.trust.prove.translated import FEWEST_PAIRS, Translator
+from vecfill.trust.prove.translated import Translator
 from vecfill.wording import count, percent
-
-ROWS_AT_ONCE = 8192
-"""Rows that are translated at once: products are as fast as with more, and the bits of a file do
-not depend on how its format cuts it."""
-
-Blocks = Iterator[tuple[list[str], np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +70,19 @@ class Migration:
         rows = np.atleast_2d(_checked(vector, self.translator.n_features))
         vectors = self.translator.vectors(rows)
         return vectors[0] if np.ndim(vector) == 1 else vectors
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        trust = self.translator.trust
+        return {
+            "side": self.translator.side,
+            "map": self.predictor.to_dict(),
+            "n_pairs": self.n_pairs,
+            "n_translated": len(self.words),
+            "confidence": float(self.confidence.mean()) if self.words else None,
+            "level": trust.level,
+            "coverage": trust.coverage,
+        }
 
     def __str__(self) -> str:
         trust = self.translator.trust
@@ -159,32 +169,28 @@ def migrate(
     checks.one_of(side, "side", SIDES)
     checks.number(level, "level", low=0, high=1, open_low=True)
     checks.whole_number(seed, "seed", low=0)
-    if side == "documents" and queries is not None:
-        raise InputError(
-            "queries= is for side='queries', which translates them. With side='documents' the new "
-            "model's queries are used as they are. Leave it out."
-        )
-    _check_targets(output, table, (old, new_sample, queries), side, queries, overwrite=overwrite)
+    _refuse_unused(side, queries, output)
+    check_targets([output, table], [old, new_sample, queries], overwrite=overwrite)
     tell("Reading", 0, 0)
-    sample = _read(new_sample)
-    pairs, n_old = _paired(old, sample)
-    n_wanted = n_old - len(pairs) if side == "documents" else ROWS_AT_ONCE
+    sample = read(new_sample)
+    _, pairs, n_old = names_and_pairs(old, sample)
+    is_of_queries = side == "queries"
+    rows_of_queries = None if queries is None else read(queries)
+    n_wanted = ROWS_AT_ONCE if is_of_queries else n_old - len(pairs)
     tell("Choosing the map", 0, 1)
     options: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs}
     if method is None:
         method, _ = choose_translation(pairs, side, n_wanted=n_wanted, **options)
     translator = Translator(method, pairs, side, level=level, **options)
     tell("Choosing the map", 1, 1)
-    if side == "documents":
-        job = _Job(translator, sample, _blocks(old), n_old, partial(tell, "Translating"))
-    else:
-        rows = None if queries is None else _read(queries)
-        if rows is not None:
-            _checked(rows.vectors, translator.n_features)
-        n_queries = 0 if rows is None else len(rows)
-        blocks = iter(()) if rows is None else _blocks(rows)
-        job = _Job(translator, None, blocks, n_queries, partial(tell, "Translating"))
-    migration = job.run(output, len(pairs), overwrite=overwrite)
+    source, kept = (rows_of_queries, None) if is_of_queries else (old, sample)
+    if rows_of_queries is not None:
+        _checked(rows_of_queries.vectors, translator.n_features)
+        n_old = len(rows_of_queries)
+    if source is None:
+        return Migration(translator, (), np.empty(0), np.empty(0), len(pairs))
+    telling = partial(tell, "Translating")
+    migration = _translated(translator, source, kept, n_old, output, telling, overwrite=overwrite)
     if table is not None:
         _write_table(migration, Path(table), overwrite=overwrite)
     return migration
@@ -235,84 +241,112 @@ def evaluate_migration(
     checks.whole_number(k, "k", low=1)
     checks.number(budget, "budget", low=0, high=1)
     checks.whole_number(seed, "seed", low=0)
-    sample = _read(new_sample)
-    names, pairs, n_old = _paired_names(old, sample)
-    asked = _queries(queries, relevant, names, pairs)
+    names, pairs, n_old = names_and_pairs(old, read(new_sample))
+    asked = queries_of(queries, relevant, names, pairs)
     tell = partial(progress or quiet, "Searching")
     options: dict[str, Any] = {"k": k, "budget": budget, "seed": seed, "n_jobs": n_jobs}
     return evaluate_pairs(pairs, asked, n_wanted=n_old - len(pairs), **options, progress=tell)
 
 
-class _Job:
-    """One pass over the rows to translate."""
-
-    def __init__(
-        self,
-        translator: Translator,
-        sample: Embedding | None,
-        blocks: Blocks,
-        n_rows: int,
-        tell: Callable[[int, int], None],
-    ) -> None:
-        self.translator, self.sample, self.tell = translator, sample, tell
-        self.blocks, self.n_rows = blocks, n_rows
-        self.is_pending: list[str] = []
-
-    def run(
-        self, output: str | os.PathLike[str] | None, n_pairs: int, *, overwrite: bool
-    ) -> Migration:
-        """Translate every row; keep the vectors, or write them."""
-        known = () if self.sample is None else self.sample.words
-        n_dims = self.translator.known_rows.n_dims
-        extra = [] if self.sample is None else self._unpaired()
-        shape = (self.n_rows + len(extra), n_dims)
-        if output is None:
-            return self._filled(np.empty(shape, self.translator.dtype), extra, n_pairs, known)
-        folder = Path(output).resolve().parent
-        # On disk, so that memory does not grow with the documents; gone when this process is.
-        with tempfile.TemporaryFile(dir=folder) as file:
-            space = np.memmap(file, self.translator.dtype, "w+", shape=shape)
-            migration = self._filled(space, extra, n_pairs, known)
-            assert migration.embedding is not None
-            write_embedding(migration.embedding, output, overwrite=overwrite)
-        return Migration(
-            migration.translator,
-            migration.words,
-            migration.confidence,
-            migration.lower_bound,
-            n_pairs,
+def _refuse_unused(side: str, queries: Any, output: Any) -> None:
+    """Refuse options that would be ignored."""
+    if side == "documents" and queries is not None:
+        raise InputError(
+            "queries= is for side='queries', which translates them. With side='documents' the new "
+            "model's queries are used as they are. Leave it out."
+        )
+    if side == "queries" and queries is None and output is not None:
+        raise InputError(
+            "there is nothing to write: with side='queries' documents stay as they are. Pass the "
+            "queries to translate (queries=), or leave out the output."
         )
 
-    def _unpaired(self) -> list[str]:
-        """Return re-embedded documents that the old embedding lacks: they come last."""
-        assert self.sample is not None
-        return []
 
-    def _filled(
-        self, vectors: np.ndarray, extra: list[str], n_pairs: int, known: Sequence[str]
-    ) -> Migration:
-        words: list[str] = []
-        translated: list[str] = []
-        parts: list[tuple[np.ndarray, np.ndarray]] = []
-        sample = self.sample
-        for names, rows in self.blocks:
-            first = len(words)
-            words += names
-            block = slice(first, first + len(names))
-            mapped, expected, bound = self.translator.translated(rows)
-            vectors[block] = mapped
-            is_translated = np.ones(len(names), np.bool_)
-            if sample is not None:
-                is_translated = np.array([name not in sample for name in names], np.bool_)
-                for place in np.flatnonzero(~is_translated).tolist():
-                    vectors[first + place] = sample[names[place]]
-            translated += [names[place] for place in np.flatnonzero(is_translated).tolist()]
-            parts.append((expected[is_translated], bound[is_translated]))
-            self.tell(len(words), self.n_rows)
-        confidence, lower_bound = (
-            np.concatenate([np.empty(0), *column]) for column in zip(*parts, strict=True)
-        ) if parts else (np.empty(0), np.empty(0))
-        embedding = Embedding(words, vectors) if words else None
-        return Migration(
-            self.translator, tuple(translated), confidence, lower_bound, n_pairs, embedding
+def _checked(vectors: Any, n_features: int) -> np.ndarray:
+    """Return vectors that can be translated."""
+    rows = np.atleast_2d(np.asarray(vectors))
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise InputError(
+            f"the vectors to translate have {rows.shape[-1]} dimensions, and the map was learnt "
+            f"from vectors of {n_features}. Pass vectors of the same model."
         )
+    if not np.isfinite(rows).all():
+        raise InputError("a vector to translate holds NaN or infinity. Leave it out, or repair it.")
+    return rows
+
+
+def _translated(
+    translator: Translator,
+    source: Any,
+    sample: Embedding | None,
+    n_rows: int,
+    output: str | os.PathLike[str] | None,
+    tell: Callable[[int, int], None],
+    *,
+    overwrite: bool,
+) -> Migration:
+    """Translate every row of a source; keep the vectors, or write them."""
+    n_more = 0 if sample is None else len(sample) - len(translator.known_rows.is_known)
+    shape = (n_rows + n_more, translator.known_rows.n_dims)
+    if output is None:
+        space = np.empty(shape, translator.dtype)
+        return _filled(translator, source, sample, space, tell)
+    # On disk, so that memory does not grow with the documents; gone when this process is.
+    with tempfile.TemporaryFile(dir=Path(output).resolve().parent) as file:
+        space = np.memmap(file, translator.dtype, "w+", shape=shape)
+        migration = _filled(translator, source, sample, space, tell)
+        assert migration.embedding is not None
+        write_embedding(migration.embedding, output, overwrite=overwrite)
+    return replace(migration, embedding=None)
+
+
+def _filled(
+    translator: Translator,
+    source: Any,
+    sample: Embedding | None,
+    space: np.ndarray,
+    tell: Callable[[int, int], None],
+) -> Migration:
+    """Write translated and re-embedded vectors into `space`, in the order of the source."""
+    words: list[str] = []
+    translated: list[str] = []
+    trust: list[np.ndarray] = [np.empty((2, 0))]
+    known = {} if sample is None else dict.fromkeys(sample.words)
+    for names, rows in blocks_of(source):
+        block = slice(len(words), len(words) + len(names))
+        vectors, expected, bound = translator.translated(rows)
+        is_known = np.array([name in known for name in names], np.bool_)
+        if sample is not None and is_known.any():
+            places = np.flatnonzero(is_known)
+            vectors[places] = sample[[names[place] for place in places.tolist()]]
+        space[block] = vectors
+        words += names
+        translated += [name for name, is_here in zip(names, is_known, strict=True) if not is_here]
+        trust.append(np.stack([expected, bound])[:, ~is_known])
+        tell(len(words), len(space))
+    # Re-embedded documents that the old embedding lacks come last.
+    here = set(words)
+    more = [name for name in known if name not in here]
+    if sample is not None and more:
+        space[len(words) :] = sample[more]
+    confidence, lower_bound = np.concatenate(trust, axis=1)
+    n_pairs = int(translator.known_rows.n_known)
+    embedding = Embedding([*words, *more], space)
+    return Migration(translator, tuple(translated), confidence, lower_bound, n_pairs, embedding)
+
+
+def _write_table(migration: Migration, path: Path, *, overwrite: bool) -> None:
+    """Write confidence and bound of each translated vector, the least sure first."""
+    order = np.argsort(migration.confidence, kind="stable")
+    table = pa.table(
+        {
+            "document": pa.array([migration.words[place] for place in order.tolist()], pa.string()),
+            "confidence": migration.confidence[order],
+            "lower_bound": migration.lower_bound[order],
+        }
+    )
+    with atomic_output(path, overwrite=overwrite) as file:
+        if path.suffix == ".parquet":
+            pa_parquet.write_table(table, file)
+        else:
+            pa_csv.write_csv(table, file)

@@ -58,9 +58,8 @@ class Rotated:
     >>> rng = np.random.default_rng(0)
     >>> rows, turned = rng.normal(size=(30, 2)), np.array([[0.0, 2.0], [-2.0, 0.0]])
     >>> pair = Rotated(rows, rows @ turned + [5.0, 7.0])
-    >>> pair.rotation.slopes.round(6)
-    array([[ 0.,  2.],
-           [-2.,  0.]])
+    >>> bool(np.allclose(pair.rotation.slopes, turned))
+    True
     >>> bool(np.allclose(pair.affine(3.0).slopes, turned))
     True
     """

@@ -142,7 +142,9 @@ class Adjoint(Predictor):
                 ("rotated back", self.preparation), lambda: Rotated(known_rows.known, rows)
             )
             strength = pair.best_strength() if self.strength is None else self.strength
-            return transposed(pair.affine(strength), rows, known_rows.known, is_centred=self.is_centred)
+            return transposed(
+                pair.affine(strength), rows, known_rows.known, is_centred=self.is_centred
+            )
 
         return known_rows.once(("adjoint", self), fitted)
 

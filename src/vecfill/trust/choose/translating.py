@@ -191,6 +191,7 @@ def choose_translation(
     *,
     n_wanted: int,
     queries: Queries | None = None,
+    fitted: CrossFitted | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> tuple[Predictor, dict[Predictor, float]]:
@@ -198,21 +199,22 @@ def choose_translation(
 
     Enough queries of the user's own are asked; else hidden pairs are the queries. Which documents
     answer them is left to the evaluation: a few answers a query would leave the choice to chance.
-    A kernel is added to the best affine map where there are not too many rows to translate.
+    A kernel is added to the best affine map where there are not too many rows to translate. What
+    was `fitted` to the same pairs is used again.
     """
     if len(pairs) > MOST_PAIRS:
         rows = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:MOST_PAIRS])
-        pairs, n_all = pairs.rows(rows), len(pairs)
+        pairs, n_all, fitted = pairs.rows(rows), len(pairs), None
     else:
         n_all = len(pairs)
-    fitted = CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
+    judges = fitted or CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
     asked = None
     if queries is not None and len(queries) >= FEWEST_QUERIES:
         asked = Queries(queries.old, queries.new)
     k = n_found(len(pairs) if asked is not None else len(pairs) // N_FOLDS)
 
     def score(predictor: Predictor) -> float:
-        finds = [search.judged(k)["ndcg"] for search in fitted.searches(predictor, asked)]
+        finds = [search.judged(k)["ndcg"] for search in judges.searches(predictor, asked)]
         return float(np.concatenate(finds).mean())
 
     scores = {predictor: score(predictor) for predictor in translations()}

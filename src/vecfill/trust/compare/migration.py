@@ -274,8 +274,8 @@ def evaluate_pairs(
     maps, fitted = {}, {}
     for number, side in enumerate((DOCUMENTS, QUERIES)):
         tell(number, 3)
-        maps[side], _ = choose_translation(pairs, side, **options)
         fitted[side] = CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
+        maps[side], _ = choose_translation(pairs, side, fitted=fitted[side], **options)
     tell(2, 3)
     asked = _Asked(pairs, queries, fitted[DOCUMENTS], maps[DOCUMENTS], k)
     scores = asked.options()
@@ -291,7 +291,10 @@ def evaluate_pairs(
         len(pairs),
         n_pairs,
         queries is not None and queries.relevant is not None,
-        {order: {name: m["recall"] for name, m in found.items()} for order, found in by_order.items()},
+        {
+            order: {name: m["recall"] for name, m in found.items()}
+            for order, found in by_order.items()
+        },
         maps,
         asked.agreed(),
         budget,
@@ -345,18 +348,19 @@ class _Asked:
         """Return the measures of staying, translating documents, and re-embedding everything."""
         ways = {STAY: (self.pairs.old, True), DOCUMENTS: (self.mapped, False)}
         ways[EVERYTHING] = (self.pairs.new, False)
-        measures = {
+        return {
             name: self.judged(self.scores_among(documents, is_old=is_old))
             for name, (documents, is_old) in ways.items()
         }
-        return measures
 
     def agreed(self) -> float:
         """Return how much of what both models find is found in translated documents."""
         found = [
             self.scores_among(documents, is_old=is_old)
             for documents, is_old in (
-                (self.pairs.old, True), (self.pairs.new, False), (self.mapped, False)
+                (self.pairs.old, True),
+                (self.pairs.new, False),
+                (self.mapped, False),
             )
         ]
         kept = [
