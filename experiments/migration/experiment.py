@@ -66,7 +66,9 @@ def _by_draw(rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
 def _tasks(config: dict[str, Any], data: Path, cache: Path) -> Iterator[Task]:
     cache.mkdir(parents=True, exist_ok=True)
     sizes = {"n_documents": config["n_documents"], "n_queries": config["n_queries"]}
-    for name in config["sets"]:
+    if "words" in config["sets"]:
+        yield from _word_tasks(config, cache)
+    for name in (name for name in config["sets"] if name != "words"):
         place = cache if name == "wordnet" else data
         texts = {"wordnet": wordnet, "headlines": headlines}[name](place, **sizes, seed=0)
         of = {
@@ -81,7 +83,6 @@ def _tasks(config: dict[str, Any], data: Path, cache: Path) -> Iterator[Task]:
             queries = {kind: (of[old][1][kind], of[new][1][kind]) for kind in KINDS}
             title = f"{name}, {old} to {new}"
             yield Task(title, of[old][0], of[new][0], queries, texts.relevant)
-    yield from _word_tasks(config, cache)
 
 
 def _word_tasks(config: dict[str, Any], cache: Path) -> Iterator[Task]:

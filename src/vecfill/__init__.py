@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from vecfill.io import read_embedding, write_embedding
     from vecfill.jobs.enrich import enrich
     from vecfill.jobs.migrate import evaluate_migration, migrate
+    from vecfill.jobs.migrate_columns import migrate_columns
     from vecfill.jobs.table import fill_table
     from vecfill.living.model import LivingModel, load
     from vecfill.machine.progress import ProgressBar
@@ -94,6 +95,7 @@ __all__ = [
     "impute_tokens",
     "load",
     "migrate",
+    "migrate_columns",
     "read_embedding",
     "read_model",
     "text",
@@ -142,6 +144,7 @@ _HOMES = {
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
     "load": "vecfill.living.model",
     "migrate": "vecfill.jobs.migrate",
+    "migrate_columns": "vecfill.jobs.migrate_columns",
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",

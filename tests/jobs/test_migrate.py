@@ -91,7 +91,7 @@ def test_documents_that_came_out_worst_are_to_be_embedded_first():
 
 def test_queries_are_brought_to_the_old_space_and_documents_stay():
     old, new = made()
-    migration = vf.migrate(old, some(new), side="queries")
+    migration = vf.migrate(old, some(new), side="queries", method=Affine())
     assert migration.embedding is None
     moved = migration.query(new.vectors[N_PAIRS:])
     found = (moved @ old.vectors.T).argmax(axis=1)
