@@ -8,7 +8,7 @@ with infinite strength the rotation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class AffineMap:
     """(n_features, n_dims)."""
     mean: np.ndarray
     """(n_dims,)."""
+    _typed: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return the vectors of some rows, in the type of the rows."""
@@ -45,9 +46,12 @@ class AffineMap:
 
     def in_type(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """Return slopes and shift as rows of a type are multiplied with them."""
-        # One product and one sum: rows are not centred first, since there may be millions of them.
-        shift = self.mean - self.centre @ self.slopes
-        return self.slopes.astype(dtype), shift.astype(dtype)
+        # Kept, because for a single query this would cost more than the product.
+        if dtype not in self._typed:
+            # One product and one sum: rows are not centred first, there may be millions of them.
+            shift = self.mean - self.centre @ self.slopes
+            self._typed[dtype] = self.slopes.astype(dtype), shift.astype(dtype)
+        return self._typed[dtype]
 
 
 class Rotated:

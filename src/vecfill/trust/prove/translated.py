@@ -122,8 +122,8 @@ class Trust:
     def of(self, rows: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to expect of mapped rows, and a lower bound: centred cosines."""
         signals = self.surroundings.signals(rows, vectors)
-        expected = self.relation.expected_at(signals)
-        bound = expected - self.margin * self.relation.spread_at(signals)
+        expected, spread = self.relation.both_at(signals)
+        bound = expected - self.margin * spread
         return np.clip(expected, -1.0, 1.0), np.clip(bound, -1.0, 1.0)
 
     @property
