@@ -30,7 +30,12 @@ def adapter(rows: np.ndarray, vectors: np.ndarray, wanted: np.ndarray) -> np.nda
     """Return a network with one hidden layer, stopped early on a tenth of the pairs."""
     spread = rows.std() or 1.0
     network = MLPRegressor(
-        (512,), early_stopping=True, n_iter_no_change=8, max_iter=200, random_state=0, alpha=1e-4
+        hidden_layer_sizes=(512,),
+        early_stopping=True,
+        n_iter_no_change=8,
+        max_iter=200,
+        random_state=0,
+        alpha=1e-4,
     )
     size = vectors.std() or 1.0
     with warnings.catch_warnings():

@@ -33,10 +33,10 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
                 print(pd.DataFrame(trial.orders()).to_string(), trial.coverage(), flush=True)
     tables = {
         "Recall at 10 of translations, on queries not used before": _by_draw(
-            cells, ["task", "side", "queries", "pairs"]
+            cells, ["task", "side", "kind", "pairs"]
         ),
         "What is advised, and what is best": pd.DataFrame(verdicts).set_index("task"),
-        "Recall at 10 after re-embedding a fifth": _by_draw(orders, ["task", "queries", "pairs"]),
+        "Recall at 10 after re-embedding a fifth": _by_draw(orders, ["task", "kind", "pairs"]),
         "Share of bounds of level 0.9 that hold": _by_draw(coverage, ["task", "pairs"]),
     }
     metrics = {"cells": cells, "verdicts": verdicts, "orders": orders, "coverage": coverage}
@@ -142,7 +142,7 @@ class _Trial:
         return self._cells
 
     def _place(self, kind: str) -> dict[str, Any]:
-        return {"task": self.task.name, "queries": kind, "pairs": self.n_pairs, "draw": self.draw}
+        return {"task": self.task.name, "kind": kind, "pairs": self.n_pairs, "draw": self.draw}
 
     def options(self, kind: str) -> dict[str, np.ndarray]:
         """Return what each option finds for the judging queries, in the whole collection."""

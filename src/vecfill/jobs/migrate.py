@@ -28,7 +28,8 @@ from vecfill.io.targets import check_targets
 from vecfill.jobs.old_and_new import ROWS_AT_ONCE, blocks_of, names_and_pairs, queries_of, read
 from vecfill.model.predictors import Predictor
 from vecfill.trust.choose.translating import SIDES, choose_translation
-from vecfill.trust.compare.migration import MigrationEvaluation, evaluate_pairs
+from vecfill.trust.compare.migration import MigrationEvaluation
+from vecfill.trust.compare.options import evaluate_pairs
 from vecfill.trust.prove.translated import Translator
 from vecfill.wording import count, percent
 
@@ -183,14 +184,16 @@ def migrate(
         method, _ = choose_translation(pairs, side, n_wanted=n_wanted, **options)
     translator = Translator(method, pairs, side, level=level, **options)
     tell("Choosing the map", 1, 1)
-    source, kept = (rows_of_queries, None) if is_of_queries else (old, sample)
+    source, reembedded = (rows_of_queries, None) if is_of_queries else (old, sample)
     if rows_of_queries is not None:
         _checked(rows_of_queries.vectors, translator.n_features)
         n_old = len(rows_of_queries)
     if source is None:
         return Migration(translator, (), np.empty(0), np.empty(0), len(pairs))
     telling = partial(tell, "Translating")
-    migration = _translated(translator, source, kept, n_old, output, telling, overwrite=overwrite)
+    migration = _translated(
+        translator, source, reembedded, n_old, output, telling, overwrite=overwrite
+    )
     if table is not None:
         _write_table(migration, Path(table), overwrite=overwrite)
     return migration

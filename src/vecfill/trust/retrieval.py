@@ -15,35 +15,35 @@ MEASURES = ("recall", "ndcg")
 
 
 def nearest(
-    queries: np.ndarray, documents: np.ndarray, k: int, own: np.ndarray | None = None
+    queries: np.ndarray, documents: np.ndarray, k: int, own_places: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the `k` documents with the largest cosine to each query, the nearest first.
 
-    A query that is a document itself does not find its `own` place.
+    A query that is a document itself does not find its own place (`own_places`).
 
     Examples
     --------
     >>> nearest(np.array([[1.0, 0.1]]), np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0]]), 2)
     array([[1, 2]])
     """
-    return top_of(cosines(queries, documents), k, own)
+    return top_of(cosines(queries, documents), k, own_places)
 
 
 def cosines(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
     """Return the cosine of each query (down) with each document (across), in 32 bits."""
     directions = unit(np.asarray(documents, np.float32)).T
-    found = np.empty((len(queries), directions.shape[1]), np.float32)
+    scores = np.empty((len(queries), directions.shape[1]), np.float32)
     for first in range(0, len(queries), ROWS_AT_ONCE):
         block = slice(first, first + ROWS_AT_ONCE)
-        np.matmul(unit(np.asarray(queries[block], np.float32)), directions, out=found[block])
-    return found
+        np.matmul(unit(np.asarray(queries[block], np.float32)), directions, out=scores[block])
+    return scores
 
 
-def top_of(scores: np.ndarray, k: int, own: np.ndarray | None = None) -> np.ndarray:
+def top_of(scores: np.ndarray, k: int, own_places: np.ndarray | None = None) -> np.ndarray:
     """Return the places of the `k` largest scores of each row, the largest first."""
-    if own is not None:
+    if own_places is not None:
         scores = scores.copy()
-        scores[np.arange(len(scores)), own] = -np.inf
+        scores[np.arange(len(scores)), own_places] = -np.inf
     k = min(k, scores.shape[1])
     top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
     # By place first, so that equal scores come in the order of the documents.

@@ -25,8 +25,8 @@ class AffineKernel(Predictor):
     >>> import numpy as np
     >>> rows = np.linspace(-2, 2, 41)[:, None]
     >>> embedding, is_known = np.hstack([rows, rows**2]), np.arange(41) != 30
-    >>> given = KnownRows(embedding, is_known)
-    >>> AffineKernel(strength=0.1).predict(Space(rows), given).vectors.round(1), embedding[30]
+    >>> known_rows = KnownRows(embedding, is_known)
+    >>> AffineKernel(strength=0.1).predict(Space(rows), known_rows).vectors.round(1), embedding[30]
     (array([[1., 1.]]), array([1., 1.]))
     """
 

@@ -76,7 +76,7 @@ class Search:
     """(n_queries, n_documents)."""
     new_queries: np.ndarray = field(repr=False)
     new_documents: np.ndarray = field(repr=False)
-    own: np.ndarray | None = None
+    own_places: np.ndarray | None = None
     """The place of each query among the documents, if it is one of them."""
     relevant: tuple[np.ndarray, ...] | None = None
 
@@ -84,8 +84,8 @@ class Search:
         """Return recall and NDCG of each query, by these scores or by others."""
         right = self.relevant
         if right is None:
-            right = nearest(self.new_queries, self.new_documents, k, self.own)
-        top = top_of(self.scores if scores is None else scores, k, self.own)
+            right = nearest(self.new_queries, self.new_documents, k, self.own_places)
+        top = top_of(self.scores if scores is None else scores, k, self.own_places)
         return judged(top, right, k)
 
 
@@ -152,9 +152,13 @@ class CrossFitted:
             old, new = self.pairs.old, self.pairs.new
             ends = (new, mapped) if self.side == "documents" else (mapped, old)
             return [
-                Search(cosines(ends[0][hidden], ends[1][hidden]), new[hidden], new[hidden], own)
+                Search(
+                    cosines(ends[0][hidden], ends[1][hidden]),
+                    new[hidden],
+                    new[hidden],
+                    np.arange(hidden.size),
+                )
                 for hidden in (fold.hidden for fold in self.folds)
-                for own in [np.arange(hidden.size)]
             ]
         if self.side == "documents":
             scores = cosines(queries.new, mapped)
