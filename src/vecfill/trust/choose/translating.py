@@ -111,12 +111,20 @@ class Pairs:
 class CrossFitted:
     """Maps fitted without each fold of the pairs in turn; what maps share is computed once."""
 
-    def __init__(self, pairs: Pairs, side: str, *, seed: int, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        side: str,
+        *,
+        seed: int,
+        n_folds: int = N_FOLDS,
+        n_jobs: int | None = None,
+    ) -> None:
         self.pairs, self.side = pairs, side
         rows, targets = pairs.ends(side)
         self.space = Space(rows, n_jobs=n_jobs)
         is_known = np.ones(len(rows), np.bool_)
-        self.folds = list(hidden_folds(is_known, n_folds=N_FOLDS, seed=seed))
+        self.folds = list(hidden_folds(is_known, n_folds=n_folds, seed=seed))
         self.known_rows = [KnownRows(targets, fold.is_seen) for fold in self.folds]
         self._mapped: dict[Predictor, np.ndarray] = {}
 

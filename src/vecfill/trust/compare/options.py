@@ -103,7 +103,7 @@ class _Asked:
         self.pairs, self.queries, self.k = pairs, queries, k
         self.folds = [fold.hidden for fold in fitted.folds]
         self.searches = fitted.searches(predictor, queries)
-        mapped = fitted.mapped(predictor)
+        mapped = self.raw = fitted.mapped(predictor)
         is_unit = are_unit(pairs.new)
         self.mapped = unit(mapped) if is_unit else mapped
         self.trust = Trust.learnt(mapped, fitted, 0.9, is_unit=is_unit)
@@ -167,9 +167,10 @@ class _Asked:
         if order == "random":
             return np.random.default_rng(seed).permutation(n_documents)
         if order == "mahalanobis":
-            signals = self.trust.relation.reference
+            signals = self.trust.surroundings.signals(self.pairs.old, self.raw)
             return np.argsort(-signals[:, 1], kind="stable")
-        return np.argsort(self.trust.expected, kind="stable")
+        expected, _ = self.trust.of(self.pairs.old, self.raw)
+        return np.argsort(expected, kind="stable")
 
 
 def _share_kept(
