@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from vecfill.cli import console, options, summary
 from vecfill.cli.files import convert, verify
 from vecfill.cli.imputing import impute, status
+from vecfill.cli.migrating import migrate
 from vecfill.cli.models import add, inspect
 from vecfill.cli.tokens import tokens
 from vecfill.requests import Ask, Method, Reading
@@ -40,6 +41,10 @@ EXAMPLES = {
     "explain": "vecfill explain glove.txt cities.csv 'Fort Worth' -n 5",
     "match": "vecfill match glove.txt cities.csv -o matches.csv",
     "tokens": "vecfill tokens model/ terms.txt --source pieces -o new-model/",
+    "migrate": """
+        vecfill migrate old.parquet sample-of-new.parquet
+        vecfill migrate old.parquet sample-of-new.parquet -o new.parquet --table first.csv
+        """,
     "add": """
         vecfill add cities.vecfill new.csv -o new.txt
         vecfill add cities.vecfill new.csv -o more.txt --append-to enriched.txt
@@ -273,6 +278,7 @@ def match_command(
 
 registered("tokens")(tokens)
 registered("status")(status)
+registered("migrate")(migrate)
 registered("add")(add)
 registered("inspect")(inspect)
 registered("verify")(verify)
