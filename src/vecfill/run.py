@@ -7,10 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from vecfill import checks
-from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
@@ -44,8 +41,8 @@ from vecfill.trust.notes import (
 )
 from vecfill.trust.prove.confidence import within_limits
 from vecfill.trust.prove.leaks import Leak, is_used, leaks_of, without_leaks
-from vecfill.trust.prove.proof import Proof, prove
-from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
+from vecfill.trust.prove.proof import prove
+from vecfill.trust.prove.sanity import sanity_of_result
 from vecfill.wording import count
 
 
@@ -127,9 +124,11 @@ def impute_aligned(
         min_degrees = requested.min_degrees or MIN_DEGREES
     _refuse_one_method(alignment.domain, requested, how)
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    progress("Looking for leaks", 0, 0)
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
     give_back()
+    progress("Choosing the method", 0, 0)
     decision = _decided(space, alignment, requested, ask, leaks, progress)
     is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
@@ -144,7 +143,8 @@ def impute_aligned(
     is_kept = within_limits(proof.confidence, trust, alignment.is_known) & is_described
     vectors = model.prediction.vectors
     progress("Looking at the vectors", 0, 0)
-    sanity = _sanity(model, alignment, proof, is_described)
+    sanity = sanity_of_result(model, alignment, proof, is_described)
+    progress("Looking at the vectors", 1, 1)
     if sanity is not None and sanity.verdict == "collapsed" and not how.force:
         raise CollapseError(" ".join([collapsed(sanity), *map(str, leaks)]))
     return Result(
@@ -165,24 +165,6 @@ def impute_aligned(
             *undescribed_notes(is_described),
         ),
     )
-
-
-def _sanity(
-    model: Model, alignment: Alignment, proof: Proof, is_described: np.ndarray
-) -> Sanity | None:
-    """Return what a person sees of the vectors that were imputed."""
-    vocabulary, is_whole = alignment.vocabulary, alignment.has_whole_vocabulary
-    if vocabulary is None:
-        # A table that holds features and vectors is all there is to look at.
-        vocabulary, is_whole = Embedding(alignment.known, model.known), True
-        word_of = {name: name for name in alignment.known}
-    else:
-        word_of = dict(alignment.matches.words)
-    if not len(vocabulary) or not is_described.any():
-        return None
-    words = Words(vocabulary, alignment.domain.entities, word_of, is_whole=is_whole)
-    places = np.flatnonzero(is_described)
-    return sanity_of(model, places, alignment.unknown, proof, words)
 
 
 def fuses_sources(ask: Ask) -> bool:
@@ -213,6 +195,12 @@ def _decided(
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
     how, goal = ask.method, goal_of(ask, alignment.domain.entities, alignment.matches.words)
+
+    def chosen(n_done: int, n_steps: int) -> None:
+        progress("Choosing the method", n_done, n_steps)
+        if n_done >= n_steps:
+            progress("Weighing rarity", 0, 0)
+
     if requested is not None:
         requested = requested.fitted_to(space)
     elif not _can_choose(alignment, how):
@@ -234,7 +222,7 @@ def _decided(
             goal=goal,
             candidates=how.candidates,
             seed=how.seed,
-            progress=partial(progress, "Choosing the method"),
+            progress=chosen,
         )
     if not alignment.is_known.all():
         refuse_without_signal(decision.choice, how, leaks)
