@@ -41,6 +41,8 @@ class Emission:
 
     chosen: Chosen
     trust: Trust
+    is_void: bool = False
+    """Whether hidden rows prove nothing, because the rows hold the answer for known ones."""
 
     @property
     def layout(self) -> Layout:
@@ -63,6 +65,8 @@ class Emission:
             signals, level = solved.signals(vectors), self.trust.level
             confidence = learn_confidence(chosen.hidden, signals, level=level)
             assert confidence is not None
+            if self.is_void:
+                confidence = confidence.unproved()
             columns["confidence"] = pa.array(confidence.values)
             columns["lower_bound"] = pa.array(confidence.lower_bound)
         return columns

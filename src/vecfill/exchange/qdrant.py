@@ -128,10 +128,11 @@ class QdrantCollection(stores.Store):
         missing = new.without_vector(self._retrieved(new))
         stores.refuse_changed(len(missing), len(ids), self.name)
         try:
-            for step in (self._update, self._note):
-                step(new)
-                ours = new.with_our_vector(self._retrieved(new))
-                stores.refuse_changed(len(ours), len(ids), self.name)
+            # Confidences first: a vector without one, after a kill, would be taken for a true one.
+            self._note(new)
+            self._update(new)
+            ours = new.with_our_vector(self._retrieved(new))
+            stores.refuse_changed(len(ours), len(ids), self.name)
         except BaseException:
             try:
                 self._remove(new)
