@@ -105,6 +105,7 @@ class Runs:
         try:
             os.dup2(out, 1)
             os.dup2(err, 2)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
             os.chdir(self.folder)
             status = run_command(line)
         except SystemExit as error:

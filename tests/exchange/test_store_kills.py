@@ -3,6 +3,7 @@ run finishes the job."""
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,10 @@ from tests.exchange.test_databases import (  # noqa: F401 - fixtures
 )
 from tests.exchange.test_databases import ONE as COLUMNS
 from tests.exchange.world import MISSING_ROWS, N_DIMS, PRESENT_ROWS, VECTORS, items
+from vecfill.exchange.duckdb import DuckDBTable
+from vecfill.exchange.lancedb import LanceDBTable
+from vecfill.exchange.postgres import PostgresTable
+from vecfill.exchange.qdrant import QdrantCollection
 
 pytestmark = [
     pytest.mark.extra,
@@ -146,7 +152,7 @@ KEEPS_ALL_OR_NONE = {"duckdb", "postgres", "lancedb"}
 
 
 def _act(act: Callable[[str], object], where: str, n_lines: int, answer: str) -> None:
-    """Act, but die after so many lines; write how many there were."""
+    """Act, but die after so many lines of a write; answer how many there were."""
     n_done = 0
 
     def trace(frame: FrameType, event: str, _: object) -> object:
@@ -159,9 +165,20 @@ def _act(act: Callable[[str], object], where: str, n_lines: int, answer: str) ->
                 os.kill(os.getpid(), signal.SIGKILL)
         return trace
 
-    sys.settrace(trace)
+    def watched(write: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(write)
+        def written(*arguments: Any) -> None:
+            sys.settrace(trace)
+            try:
+                write(*arguments)
+            finally:
+                sys.settrace(None)
+
+        return written
+
+    for kind in (DuckDBTable, PostgresTable, LanceDBTable, QdrantCollection):
+        kind.write = watched(kind.write)
     act(where)
-    sys.settrace(None)
     Path(answer).write_text(str(n_done))
 
 
@@ -227,8 +244,7 @@ def test_a_store_whose_writer_is_killed_has_old_or_new_rows(
     n_lines = in_process(fill, where)
     assert n_new(read(where), expected) == (len(FILLED), len(FILLED))
     counts = set()
-    # Most lines prepare; the last ones write.
-    for moment in np.linspace(n_lines / 2, n_lines - 1, N_KILLS).astype(int):
+    for moment in np.linspace(1, n_lines - 1, N_KILLS).astype(int):
         in_process(make, where)
         assert in_process(fill, where, int(moment)) == 0
         counts.add(n_new(read(where), expected)[0])

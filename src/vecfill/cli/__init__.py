@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import signal
 import sys
@@ -43,6 +44,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 DONE, BUG, BAD_INPUT, NO_SIGNAL = 0, 1, 2, 3
+
+# Below, OpenBLAS ends the process itself, or parts of SciPy do not load: tried in steps of 50 MB on
+# two cores, `impute --method paper` first got as far as a message of ours with 400 MB.
+LEAST_ADDRESS_SPACE = 400 << 20
+"""Bytes of address space below which no command is begun."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,7 +111,7 @@ def _status(words: list[str]) -> int:
     is_debug = "--debug" in words
     try:
         _make_streams_safe()
-        _check_environment()
+        _check_environment(words)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             status = _run([word for word in words if word != "--debug"])
@@ -137,8 +143,17 @@ def _make_streams_safe() -> None:
                 stream.reconfigure(errors="backslashreplace")
 
 
-def _check_environment() -> None:
-    """Refuse a variable on which libraries beneath fail, without a reason, when they are loaded."""
+def _check_environment(words: Sequence[str]) -> None:
+    """Refuse what libraries beneath fail on, without a reason, when they are loaded."""
+    limit = _address_space()
+    if limit < LEAST_ADDRESS_SPACE and words and "--help" not in words and "--version" not in words:
+        from vecfill.errors import InputError
+
+        raise InputError(
+            f"not enough memory: the address space of this process is limited to "
+            f"{int(limit) >> 20:,} MB (ulimit -v), and libraries end it without a word below "
+            f"{LEAST_ADDRESS_SPACE >> 20:,} MB. Raise the limit, or lift it (ulimit -v unlimited)."
+        )
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "0")
     try:
         int(seconds)
@@ -149,6 +164,16 @@ def _check_environment() -> None:
             f"the environment variable SOURCE_DATE_EPOCH is {seconds!r}, but it must be a whole "
             "number of seconds since 1970. Correct it, or unset it."
         ) from None
+
+
+def _address_space() -> float:
+    """Return how many bytes of address space this process may have."""
+    try:
+        import resource
+    except ImportError:
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _abandon_stdout() -> None:
@@ -208,12 +233,17 @@ _SIGNS_OF_SHORTAGE = (
     "can't start new thread",
     "unable to allocate",
 )
+# What they say if a part of them could not be loaded, which under a limit has that reason.
+_SIGNS_OF_MISSING_PARTS = ("seems to be broken", "could not find/load shared object")
 
 
 def _fault_of_machine(error: Exception) -> str | None:
     """Return what is wrong with the machine or its settings, if that is why something failed."""
     message = str(error).lower()
-    if isinstance(error, MemoryError) or any(sign in message for sign in _SIGNS_OF_SHORTAGE):
+    signs = _SIGNS_OF_SHORTAGE
+    if _address_space() < math.inf:
+        signs += _SIGNS_OF_MISSING_PARTS
+    if isinstance(error, MemoryError) or any(sign in message for sign in signs):
         return "not enough memory. Use a larger machine, or fewer entities at a time."
     # Numba reads it when it is first loaded, deep inside a command.
     n_threads = os.environ.get("NUMBA_NUM_THREADS")

@@ -86,10 +86,14 @@ def emit(emission: Emission, block: int, first: int) -> pa.Table:
     solved = SolvedRows(system, emission.chosen.trend, rows, part, np.arange(part.start, part.stop))
     names = read_table(names_piece(layout, block)).column("entity").take(pa.array(unknown))
     table = pa.table({"entity": names, **emission.columns(solved)})
+    if "confidence" not in table.column_names:
+        return table
     limits = {"confidence": trust.min_confidence, "lower_bound": trust.min_bound}
     for name, least in limits.items():
         if least is not None:
             table = table.filter(pc.greater_equal(table[name], least))
+    if trust.min_confidence is not None:
+        table = table.filter(pc.greater(table["lower_bound"], -1.0))
     return table
 
 

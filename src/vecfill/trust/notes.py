@@ -49,7 +49,10 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
         notes += [f"Source {report.name!r} was dropped: {report.why}." for report in dropped]
     if unusual := list(proof.unusual.values()):
         entities = count(len(unusual), "unknown entity has", "unknown entities have")
-        notes.append(f"{entities} no bound: each {unusual[0]}.")
+        notes.append(
+            f"{entities} no bound: each {unusual[0]}. Their confidence is what they can reach at "
+            "most, so min_confidence= leaves them out."
+        )
     unproved = [kind for kind in proof.strata if kind.n_unknown and not kind.is_proved]
     return (*notes, *(f"{kind}." for kind in unproved))
 
