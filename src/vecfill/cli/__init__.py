@@ -111,7 +111,9 @@ def _status(words: list[str]) -> int:
     is_debug = "--debug" in words
     try:
         _make_streams_safe()
-        _check_environment(words)
+        if _is_too_tight(words):
+            return BAD_INPUT
+        _check_environment()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             status = _run([word for word in words if word != "--debug"])
@@ -143,17 +145,8 @@ def _make_streams_safe() -> None:
                 stream.reconfigure(errors="backslashreplace")
 
 
-def _check_environment(words: Sequence[str]) -> None:
-    """Refuse what libraries beneath fail on, without a reason, when they are loaded."""
-    limit = _address_space()
-    if limit < LEAST_ADDRESS_SPACE and words and "--help" not in words and "--version" not in words:
-        from vecfill.errors import InputError
-
-        raise InputError(
-            f"not enough memory: the address space of this process is limited to "
-            f"{int(limit) >> 20:,} MB (ulimit -v), and libraries end it without a word below "
-            f"{LEAST_ADDRESS_SPACE >> 20:,} MB. Raise the limit, or lift it (ulimit -v unlimited)."
-        )
+def _check_environment() -> None:
+    """Refuse a variable on which libraries beneath fail, without a reason, when they are loaded."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "0")
     try:
         int(seconds)
@@ -164,6 +157,21 @@ def _check_environment(words: Sequence[str]) -> None:
             f"the environment variable SOURCE_DATE_EPOCH is {seconds!r}, but it must be a whole "
             "number of seconds since 1970. Correct it, or unset it."
         ) from None
+
+
+def _is_too_tight(words: Sequence[str]) -> bool:
+    """Say so if there is too little address space to load what a command needs."""
+    limit = _address_space()
+    if limit >= LEAST_ADDRESS_SPACE or not words or {"--help", "--version"} & {*words}:
+        return False
+    # In plain words: what lays out messages loads the libraries that would not fit.
+    print(
+        f"vecfill: error: not enough memory: the address space is limited to {int(limit) >> 20:,} "
+        f"MB (ulimit -v), and libraries end the process below {LEAST_ADDRESS_SPACE >> 20:,} MB. "
+        "Raise the limit, or lift it (ulimit -v unlimited).",
+        file=sys.stderr,
+    )
+    return True
 
 
 def _address_space() -> float:
