@@ -52,6 +52,7 @@ def test_the_fuzzer_sees_what_is_wrong(command, failure, tmp_path, monkeypatch, 
 
     monkeypatch.setattr(runs, "write_inputs", write_inputs)
     monkeypatch.setattr(runs, "run_command", command)
+    monkeypatch.setattr(runs.Runs, "warm_up", lambda *_: None)  # it would end this process
     monkeypatch.setattr(runs, "PATIENCE", 5.0 if failure != "status -14" else 0.2)
     fuzzer = fuzzing.Fuzzer(tmp_path, seed=0, only=["match"])
     assert fuzzer.run(8, minutes=1) == 1
@@ -72,3 +73,13 @@ def test_counts_that_no_explanation_uses_are_refused(world):
     world.write_table("counts.csv", world.towns, [[row + 1.0] for row in range(len(world.towns))])
     words = ("explain", "base.vec", "towns.csv", "town50", "--method", "paper")
     assert "--counts has no effect" in world.refused(*words, "--counts", "counts.csv")
+
+
+def test_counts_that_are_too_few_to_tell_anything_are_said_to_make_no_difference(world):
+    counts = "".join(f"{town},{row + 1}\n" for row, town in enumerate(world.towns))
+    world.write("counts.csv", "entity,count\n" + counts)
+    words = ("evaluate", "base.vec", "towns.csv", "--ignore", "z")
+    status, out, _ = world.run(*words, "--counts", "counts.csv")
+    assert status == 0
+    assert "The counts make no difference: 36 known entities are left" in " ".join(out.split())
+    assert "no difference" not in world.run(*words)[1]

@@ -47,6 +47,7 @@ class Fuzzer:
 
     def run(self, n_runs: int, minutes: float) -> int:
         """Run so many commands; print what failed, and how many were accepted."""
+        self.runs.warm_up([self._drawn(form)[0] for form in self.forms])
         end = time.monotonic() + 60 * minutes
         weights = [form.weight for form in self.forms]
         for _ in range(n_runs):

@@ -6,6 +6,8 @@ as the command itself, and leaves nothing behind in memory.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -66,6 +68,15 @@ class Runs:
         self.folder = folder
         write_inputs(folder)
         self.inputs = contents(folder)
+
+    def warm_up(self, lines: list[list[str]]) -> None:
+        """Run commands in this process, so that forks find loaded what these load."""
+        with contextlib.chdir(self.folder):
+            for line in lines:
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+                    run_command(line)
+        self._clear(is_damaged=contents(self.folder) != self.inputs)
 
     def outcome(self, line: list[str]) -> Outcome:
         """Run a command."""

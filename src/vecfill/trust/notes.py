@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vecfill.errors import NoSignalError
+from vecfill.inputs.alignment import Alignment
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.requests import Method
@@ -106,6 +107,21 @@ def degree_notes(predictor: Predictor, space: Space) -> tuple[str, ...]:
         return ()
     return (
         f"There are only {space.n_rows} entities, so min_degree is {degree} and not {min_degree}.",
+    )
+
+
+def counts_notes(alignment: Alignment, folds: int) -> tuple[str, ...]:
+    """Say so if too few rows stay known beside hidden ones for counts to tell anything."""
+    rarity = alignment.rarity
+    if rarity is None or rarity.basis != "counts":
+        return ()
+    n_known = int(rarity.may_be_rare(alignment.is_known).sum())
+    n_seen = n_known - n_known // folds
+    if n_seen >= FEWEST_FOR_BLOCK:
+        return ()
+    return (
+        f"The counts make no difference: {n_seen} known entities are left beside the hidden ones, "
+        f"and {FEWEST_FOR_BLOCK} are needed to learn what rarity does.",
     )
 
 
