@@ -22,6 +22,8 @@ def imputed(shift: float, seed: int = 0, **options: object):
     table = dict(zip(names, rows, strict=True))
     method = KernelRidge(preparation="standardized")
     result = vf.impute(table, known, names="off", method=method, force=True, **options)
+    if result.abstained:
+        return result, np.empty(0)
     centre = vectors[:N_KNOWN].mean(axis=0)
     left, right = result.embedding.vectors - centre, vectors[N_KNOWN:] - centre
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
