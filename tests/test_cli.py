@@ -294,8 +294,9 @@ def test_a_fault_of_the_machine_is_no_bug_of_ours(world, monkeypatch, error, wor
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
     monkeypatch.setattr("vecfill.jobs.enrich.enrich", fail)
+    # After the import above, which loads Numba.
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
     assert words in world.refused(*IMPUTE)
 
 
