@@ -8,9 +8,9 @@ name or a description read by a sentence model (MiniLM), or a second embedding. 
 the text and regress", and the other rivals work with the first source. Everything is chosen inside
 the training folds. Intervals are 95 % bootstrap intervals of the difference.
 
-*All names alone* are the sources of names with no other. *Names in one block* have the guess by spelling and n-grams side
-by side, as they were before each became a source, and parts; *fused, names in one block* has them
-in place of today's sources of names.
+*All names alone* are the sources of names with no other. *Names in one block* have the guess by
+spelling and n-grams side by side, as they were before each became a source, and parts; *fused,
+names in one block* has them in place of today's sources of names.
 
 *Like the unknown* weights hidden rows so that names of several words, and words with an inflected
 sibling in the vocabulary, are as frequent among them as among the unknown entities.

@@ -32,6 +32,7 @@ from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import norm_factors
 from vecfill.trust.notes import (
     collapsed,
+    counts_notes,
     degree_notes,
     leak_notes,
     notes_on_trust,
@@ -346,7 +347,8 @@ def evaluate_aligned(
         seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
-    return replace(evaluation, leaks=leaks)
+    notes = () if hide == "rarest" else counts_notes(alignment, folds)
+    return replace(evaluation, leaks=leaks, notes=notes)
 
 
 def check_evaluated(ask: Ask) -> None:

@@ -141,7 +141,7 @@ def test_a_lead_in_ndcg_within_chance_is_no_lead():
 
     def scored(cosine, ndcg):
         ones = np.ones(100)
-        return RowScores(cosine * ones, *[ones] * 5, 0 * ones, 0 * ones, ndcg)
+        return RowScores(cosine * ones, *[ones] * 5, crowding=0 * ones, hubs=0 * ones, gains=ndcg)
 
     level = scored(0.5, gains + 0.01 * rng.normal(size=(100, 3)) - 0.0005)
     worse = scored(0.9, 0.8 * gains)

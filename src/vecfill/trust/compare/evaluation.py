@@ -90,6 +90,8 @@ class Evaluation:
     """What each rival was tuned to, fold by fold."""
     leaks: tuple[Leak, ...] = ()
     """Sources and columns that give known entities away, so that these scores flatter."""
+    notes: tuple[str, ...] = ()
+    """What made no difference, and why."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -191,6 +193,7 @@ class Evaluation:
             "has_signal": self.has_signal,
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "notes": list(self.notes),
         }
 
     @property
@@ -218,7 +221,7 @@ class Evaluation:
             columns = "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
             lines.append(f"{name:{wide}}{columns}")
         lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
-        return "\n".join([*lines, *map(str, self.leaks)])
+        return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
         heads = _RECOMMENDED if self.recommends else dict(list(_SHOWN.items())[:4])
@@ -226,7 +229,7 @@ class Evaluation:
         rows = [[name, *cells] for name, cells in self._rows(heads)]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
-            + "".join(f"<p>{escape(str(leak))}</p>" for leak in self.leaks)
+            + "".join(f"<p>{escape(str(note))}</p>" for note in (*self.leaks, *self.notes))
             + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
