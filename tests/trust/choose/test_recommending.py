@@ -161,7 +161,7 @@ def test_a_shop_is_evaluated_and_imputed_by_its_recommendations(tmp_path):
     table, base, pairs = _shop()
     report = vf.evaluate(table, base, interactions=pairs, names="off")
     means = report.methods
-    assert means["auto"]["ndcg"] > means["popularity"]["ndcg"] > means["mean"]["ndcg"] == 0.0
+    assert means["auto"]["ndcg"] > means["popularity"]["ndcg"] > means["mean"]["ndcg"]
     assert "that a user took" in report.verdict
     assert "NDCG@20" in str(report)
     assert "recall@20" in report._repr_html_()

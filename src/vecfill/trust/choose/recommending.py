@@ -39,6 +39,9 @@ ALPHAS = (1.0, 10.0)
 N_PARTS = 5
 """Parts in which known rows are hidden to choose the ridge, and in which a race is run; a guess."""
 
+ROUNDED = 9
+"""Digits of a score, the largest of a list being 1, that count."""
+
 FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
 """Lengths of steps from the mean that are tried."""
 
@@ -332,6 +335,9 @@ def _looked_up(
 
     Ties count against the item, so one vector for everything is worth nothing.
     """
+    # Products of equal vectors may differ in the last bit, and would not be ties.
+    largest = np.abs(scores, where=np.isfinite(scores), out=np.zeros_like(scores)).max(axis=1)
+    scores = np.round(scores / np.where(largest > 0, largest, 1.0)[:, None], ROUNDED)
     n_top = min(N_SHOWN, scores.shape[1])
     liked = relevant.tocoo()
     row, item = liked.coords
