@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from vecfill.cli import console, options
+from vecfill.cli import console, options, summary
 from vecfill.cli.files import convert, verify
 from vecfill.cli.imputing import impute, status
 from vecfill.cli.migrating import migrate
@@ -176,17 +176,20 @@ def evaluate(
     Known rows are hidden and imputed in turn. Nothing is written.
     """
     from vecfill.inputs.alignment import align
+    from vecfill.machine.progress import Stopwatch
     from vecfill.run import evaluate_aligned
 
     base, described = options.files(embedding, table, ask.reading.vector)
     with console.Progress() as progress:
-        alignment = align(described, base, ask.reading, fuses=True, progress=progress)
+        watch = Stopwatch(progress)
+        alignment = align(described, base, ask.reading, fuses=True, progress=watch)
         evaluation = evaluate_aligned(
-            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
+            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=watch
         )
     console.show(evaluation, alignment.notes, json=json)
     if verbose and not json:
         console.out(f"exactly: {evaluation.chosen}")
+        console.out(f"time: {summary.stages(watch.seconds)}")
 
 
 @registered("explain")

@@ -17,6 +17,8 @@ Behind them:
 - `fused_mix`: What fused vectors are made of.
 - `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
   rows.
+- `kernel_mix`: What kernel ridge regression makes of known rows, for rows of the fit and for later
+  ones.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
   kernel admit.
 """
