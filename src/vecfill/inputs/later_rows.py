@@ -8,7 +8,7 @@ reader stands beside the function that reads the first rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -62,6 +62,12 @@ class Facts:
     label: str = "the table"
     matrix: Any = field(default=None, repr=False)
     """Rows of numbers without column names, if that is what was passed."""
+    triples: Any = field(default=None, repr=False)
+    """Who is related to whom, if that is what was passed."""
+
+    def about(self, entities: tuple[str, ...]) -> Facts:
+        """Return triples as facts about some entities."""
+        return replace(self, entities=entities)
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column of numbers."""
@@ -188,6 +194,10 @@ class Reader:
     def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:
         """Return the rows of new entities; `encoder` is that of texts, if users pass one."""
         raise NotImplementedError
+
+    def facts_from(self, table: Any, **options: Any) -> Facts | None:  # noqa: ARG002
+        """Return what a table tells of new entities if it is not one row for each of them."""
+        return None
 
     def finds(self, facts: Facts) -> bool:
         """Tell whether a table has what this one of several sources needs."""

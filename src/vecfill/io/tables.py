@@ -29,6 +29,7 @@ from vecfill.io.cutting import (
     text_array,
     unquoted,
 )
+from vecfill.io.ntriples import SUFFIXES, table_of_ntriples
 from vecfill.io.sources import ZSTANDARD, Source, refuse_address
 
 _BLOCK_BYTES = 1 << 24
@@ -95,6 +96,8 @@ def read_table(
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
         return _columnar(path, data)
     _refuse_binary(path, data)
+    if name.suffix.lower() in SUFFIXES:
+        return table_of_ntriples(path, data)
     encoding = _known_encoding(encoding)
     _refuse_utf16(path, data, encoding)
     if encoding == "utf-8":

@@ -255,6 +255,17 @@ def has_value(cells: Cells) -> list[bool]:
     ]
 
 
+def is_number_text(text: str) -> bool:
+    """Tell whether a text is written like a number.
+
+    Examples
+    --------
+    >>> is_number_text("-1.5e3"), is_number_text("1,000")
+    (True, False)
+    """
+    return _NUMBER.fullmatch(text) is not None
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
