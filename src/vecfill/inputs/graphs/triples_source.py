@@ -111,7 +111,7 @@ def triples(
         Names of the entities to describe. By default those that the other sources name, or all
         nodes if there is no other source.
     n_dims
-        Components at most; 128 by default.
+        Components at most; 256 by default.
     options
         How a text file is read: ``encoding``, ``separator``, ``header``.
 
