@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed
 from vecfill.inputs.graphs.edges import node_names
-from vecfill.inputs.table.columns import is_number_text
 from vecfill.inputs.table.frames import Frame, frame_of, objects
+from vecfill.inputs.table.written_numbers import is_number_text
 from vecfill.inputs.texts.text_rows import words_of
 from vecfill.wording import count
 

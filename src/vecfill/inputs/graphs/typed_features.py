@@ -21,7 +21,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.graphs.triples import Triples, triples_of
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain, is_late
-from vecfill.inputs.table.column_types import Scales
+from vecfill.inputs.table.column_type import Scales
 from vecfill.inputs.table.columns import read_objects
 from vecfill.inputs.table.columns_reader import ColumnsReader
 from vecfill.inputs.table.features import features_of_columns

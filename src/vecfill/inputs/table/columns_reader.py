@@ -14,7 +14,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.table.column_facts import ColumnFacts, refusal_of_absent
-from vecfill.inputs.table.column_types import ColumnType
+from vecfill.inputs.table.column_type import ColumnType
 from vecfill.inputs.table.columns import has_value
 from vecfill.inputs.table.frames import Cells
 from vecfill.inputs.table.new_cells import NewCells
