@@ -231,6 +231,10 @@ class Reader:
     def refuse_absent(self, facts: Facts) -> None:
         """Refuse a table that lacks columns of the fitted one altogether."""
 
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Return columns of the table, each with its first column of the domain and its end."""
+        return []
+
     def schema(self) -> dict[str, Any]:
         """Return what the columns of the fitted table were like, as plain values."""
         return {}

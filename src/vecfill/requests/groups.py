@@ -230,6 +230,11 @@ class Method(Request):
         "What auto tries: everything, or only latent semantic imputation with four preparations "
         "(classic).", choices=("all", "classic"),
     )  # fmt: skip
+    columns: str = option(
+        "auto",
+        "Leave out columns of TABLE without which hidden entities come back better (auto), or use "
+        "every column (all).", choices=("auto", "all"),
+    )  # fmt: skip
     offset: str = option(
         "auto",
         "Move the vectors of entities that are rare themselves to where rare vectors lie, if that "
@@ -264,6 +269,7 @@ class Method(Request):
         about = {
             "candidates": "what auto tries",
             "goal": "how auto chooses",
+            "columns": "what auto leaves out",
             "offset": "what auto does about rare entities",
         }
         for name, subject in about.items():

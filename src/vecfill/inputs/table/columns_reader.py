@@ -90,6 +90,11 @@ class ColumnsReader(Reader):
         """Return where the numbers of each column begin, and the last one's end."""
         return np.cumsum([0, *(column.width for column in self.columns)])
 
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Return each column, with its first column of the domain and its end."""
+        starts = self._starts().tolist()
+        return list(zip(self.names, starts, starts[1:], strict=False))
+
     def lacks(self, rows: np.ndarray) -> np.ndarray:
         """(n_rows, n_columns) which columns say nothing about rows."""
         starts = self._starts()
