@@ -11,8 +11,10 @@ import pytest
 import vecfill as vf
 from vecfill.errors import FormatError, InputError
 from vecfill.inputs.domain import as_domain
+from vecfill.inputs.files import read_domain
 from vecfill.inputs.graphs.triples import Triples, triples_of
 from vecfill.inputs.graphs.typed_features import typed_domains
+from vecfill.requests import Reading
 
 Triple = tuple[str, str, str]
 
@@ -181,6 +183,15 @@ def test_names_that_no_triple_has_are_refused() -> None:
     base = vf.Embedding(list(table), vectors[:40])
     with pytest.raises(InputError, match="the triples name none of the entities"):
         vf.impute({"table": table, "kg": vf.triples(triples)}, base, names="off")
+
+
+def test_a_file_of_triples_is_a_source_in_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "films.csv").write_text("film,year\nfilm1,1990\nfilm2,1991\n")
+    lines = ["film1,by,x", "film2,by,x", "film3,by,x"]
+    (tmp_path / "kg.csv").write_text("\n".join(["h,r,t", *lines]))
+    reading = Reading(source=(f"kg={tmp_path / 'kg.csv'}:triples",))
+    table, kg = read_domain(tmp_path / "films.csv", reading).sources
+    assert (table.name, kg.name, kg.entities) == ("table", "kg", ("film1", "film2"))
 
 
 def test_a_table_of_triples_is_a_kind_of_source() -> None:
