@@ -91,6 +91,8 @@ class Evaluation:
     """Sources and columns that give known entities away, so that these scores flatter."""
     columns: tuple[ColumnReport, ...] = ()
     """What each column of the tables adds to the predictor that was chosen."""
+    notes: tuple[str, ...] = ()
+    """What made no difference, and why."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -175,6 +177,7 @@ class Evaluation:
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
             "columns": [column.to_dict() for column in self.columns],
+            "notes": list(self.notes),
         }
 
     def _rows(self) -> list[tuple[str, list[float]]]:
@@ -198,14 +201,14 @@ class Evaluation:
         lines.append(f"chosen: {self.chosen.in_words()}")
         lines += [f"columns: {columns_in_words(self.columns)}"] if self.columns else []
         lines.append(self.verdict)
-        return "\n".join([*lines, *map(str, self.leaks)])
+        return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
         head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
         rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
-            + "".join(f"<p>{escape(str(leak))}</p>" for leak in self.leaks)
+            + "".join(f"<p>{escape(str(note))}</p>" for note in (*self.leaks, *self.notes))
             + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")
