@@ -22,6 +22,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE
+from vecfill.trust.choose.columns import ColumnReport, columns_in_words
 from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
@@ -88,6 +89,8 @@ class Evaluation:
     """What each rival was tuned to, fold by fold."""
     leaks: tuple[Leak, ...] = ()
     """Sources and columns that give known entities away, so that these scores flatter."""
+    columns: tuple[ColumnReport, ...] = ()
+    """What each column of the tables adds to the predictor that was chosen."""
     notes: tuple[str, ...] = ()
     """What made no difference, and why."""
 
@@ -173,6 +176,7 @@ class Evaluation:
             "has_signal": self.has_signal,
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "columns": [column.to_dict() for column in self.columns],
             "notes": list(self.notes),
         }
 
@@ -194,7 +198,9 @@ class Evaluation:
         for name, (centred, mrr, hits, cosine, ratio) in rows:
             columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
             lines.append(f"{name:{wide}}{columns}")
-        lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
+        lines.append(f"chosen: {self.chosen.in_words()}")
+        lines += [f"columns: {columns_in_words(self.columns)}"] if self.columns else []
+        lines.append(self.verdict)
         return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
