@@ -17,6 +17,7 @@ Words become calls in:
 - `imputing`: The command that imputes: an embedding and a table, one table, or datasets beyond
   memory.
 - `models`: The commands for models in files: add entities to one, and say what is in one.
+- `migrating`: `vecfill migrate`: from one embedding to another, or whether to stay.
 - `tokens`: `vecfill tokens`: terms that become tokens of a language model.
 - `files`: Commands on files that are there: prove that known rows are unchanged, write another
   format.
