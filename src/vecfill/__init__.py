@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.stores import fill
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
+    from vecfill.inputs.graphs.triples_source import triples
     from vecfill.inputs.interactions import interactions
     from vecfill.inputs.sources import edges
     from vecfill.inputs.texts.text import text
@@ -107,6 +108,7 @@ __all__ = [
     "to_pandas",
     "to_spacy",
     "to_torch",
+    "triples",
     "verify_model",
     "word_pieces",
     "write_embedding",
@@ -157,6 +159,7 @@ _HOMES = {
     "to_pandas": "vecfill.exchange.rows",
     "to_spacy": "vecfill.exchange.spacy",
     "to_torch": "vecfill.exchange.torch",
+    "triples": "vecfill.inputs.graphs.triples_source",
     "read_model": "vecfill.exchange.huggingface.folder",
     "verify_model": "vecfill.exchange.huggingface.verifying",
     "word_pieces": "vecfill.exchange.huggingface.pieces",

@@ -25,6 +25,7 @@ from vecfill.model.space import MIN_DEGREES
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choose.choice import FEWEST_KNOWN
+from vecfill.trust.choose.columns import column_notes, column_reports
 from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.recommending import goal_of, tastes_for
 from vecfill.trust.choose.scores import GOALS
@@ -123,8 +124,9 @@ def impute_aligned(
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
         min_degrees = requested.min_degrees or MIN_DEGREES
-    _refuse_one_method(alignment.domain, requested, how)
-    space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    options: dict[str, Any] = {"min_degrees": min_degrees}
+    options["may_leave_out"] = how.columns == "auto"
+    space = space_of(alignment.domain, **options, n_jobs=n_jobs)
     progress("Looking for leaks", 0, 0)
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
@@ -136,6 +138,7 @@ def impute_aligned(
     give_back()
     progress("Imputing", 0, 2)
     model = _fitted(decision, space, alignment)
+    columns = column_reports(space, alignment.embedding, alignment.is_known, decision.predictor)
     give_back()
     progress("Learning confidence", 1, 2)
     proof = prove(model, alignment, decision, level=trust.level, seed=how.seed, is_void=is_void)
@@ -157,12 +160,14 @@ def impute_aligned(
         is_kept=is_kept,
         norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
         leaks=leaks,
+        columns=columns,
         notes=(
             *sanity_notes(sanity),
             *leak_notes(leaks, is_void=is_void),
             *alignment.notes,
             *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
+            *column_notes(columns),
             *undescribed_notes(is_described),
         ),
     )
@@ -348,7 +353,9 @@ def evaluate_aligned(
         progress=partial(progress, "Comparing methods"),
     )
     notes = () if hide == "rarest" else counts_notes(alignment, folds)
-    return replace(evaluation, leaks=leaks, notes=notes)
+    known_rows = alignment.embedding, alignment.is_known
+    columns = column_reports(space, *known_rows, evaluation.chosen)
+    return replace(evaluation, leaks=leaks, notes=notes, columns=columns)
 
 
 def check_evaluated(ask: Ask) -> None:

@@ -7,6 +7,8 @@
 - `recommending`: What imputed vectors are worth to a recommender: hidden entities, recommended by
   their vectors.
 - `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
+- `columns`: What each column of a table adds, by leaving it out: known rows predicted without
+  themselves.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
 - `choice`: The best predictor for the user's own data, chosen on known rows that are hidden and
   imputed.

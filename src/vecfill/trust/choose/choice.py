@@ -36,6 +36,7 @@ from vecfill.trust.choose.candidates import (
     second_round,
     summands,
 )
+from vecfill.trust.choose.columns import leaner
 from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
@@ -326,6 +327,9 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
         kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
     if goal == "recommend" and kernels:
         kernels = summands(space, order, preparations)
+    if (lean := leaner(space, known_rows, order[0], goal)) is not None:
+        preparations = [*preparations, lean.preparation]
+        kernels = [*kernels, lean] if kernels else []
     # Rows that were prepared for the race alone would stay in memory through all folds.
     space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels

@@ -23,6 +23,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE
+from vecfill.trust.choose.columns import ColumnReport, columns_in_words
 from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
@@ -90,6 +91,8 @@ class Evaluation:
     """What each rival was tuned to, fold by fold."""
     leaks: tuple[Leak, ...] = ()
     """Sources and columns that give known entities away, so that these scores flatter."""
+    columns: tuple[ColumnReport, ...] = ()
+    """What each column of the tables adds to the predictor that was chosen."""
     notes: tuple[str, ...] = ()
     """What made no difference, and why."""
 
@@ -193,6 +196,7 @@ class Evaluation:
             "has_signal": self.has_signal,
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "columns": [column.to_dict() for column in self.columns],
             "notes": list(self.notes),
         }
 
@@ -220,7 +224,9 @@ class Evaluation:
         for name, cells in [("method", list(heads.values())), *rows]:
             columns = "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
             lines.append(f"{name:{wide}}{columns}")
-        lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
+        lines.append(f"chosen: {self.chosen.in_words()}")
+        lines += [f"columns: {columns_in_words(self.columns)}"] if self.columns else []
+        lines.append(self.verdict)
         return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
