@@ -1,9 +1,10 @@
 """Every way to impute: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. `kernel_ridge` is the other way that `auto` tries. `mean` also has `Guessed`, for rows
-that are guesses already. `rivals` has what others do: nearest neighbors, ridge regression, matching
-pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS).
+linear trend. `kernel_ridge` and `leaf_kernel` are the other ways that `auto` tries. `mean` also has
+`Guessed`, for rows that are guesses already. `rivals` has what others do: nearest neighbors, ridge
+regression, matching pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS), which ``goal="rank"``
+tries too.
 
 And for several members:
 
@@ -15,6 +16,7 @@ Behind them:
 - `fused_mix`: What fused vectors are made of.
 - `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
   rows.
+- `forest`: Extremely randomised trees: which known rows end in one leaf with a row.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
   kernel admit.
 """
@@ -27,6 +29,7 @@ from types import MappingProxyType
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
+from vecfill.model.predictors.leaf_kernel import LeafKernel
 from vecfill.model.predictors.mean import Guessed, Mean
 from vecfill.model.predictors.rivals import LinearRidge, MatchingPursuit, Nearest, Sparsemax
 
@@ -48,6 +51,7 @@ __all__ = [
     "Guessed",
     "KernelRidge",
     "LatentSemantic",
+    "LeafKernel",
     "LinearRidge",
     "MatchingPursuit",
     "Mean",
