@@ -218,8 +218,9 @@ class Method(Request):
     )  # fmt: skip
     goal: str = option(
         "balanced",
-        "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
-        "neighbors among methods that are within 5 % of the best cosine (balanced).",
+        "Criterion for choosing the method: cosine with the true vector; its rank, for which "
+        "cosine may be given up by strengthening rare directions; or rank and neighbors among "
+        "methods that are within 5 % of the best cosine (balanced).",
         choices=("balanced", "cosine", "rank"),
     )  # fmt: skip
     candidates: str = option(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.choose.trials import stack_weights, standing
+from vecfill.trust.choose.stacking import stack_weights
+from vecfill.trust.choose.trials import standing
 
 
 def scores_with(**measures) -> RowScores:

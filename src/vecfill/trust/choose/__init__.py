@@ -6,6 +6,7 @@
 - `scores`: How near imputed vectors come to the truth, row by row.
 - `candidates`: The predictors that `auto` compares: who enters the folds, and in which rounds.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
+- `stacking`: Stacks of predictors: weights that hidden rows teach, and what is done to the sums.
 - `choice`: The best predictor for the user's own data, chosen on known rows that are hidden and
   imputed.
 - `unseen`: Hidden known rows as every source predicts them, and what weights of sources they teach.

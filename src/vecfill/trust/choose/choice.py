@@ -27,6 +27,7 @@ from vecfill.trust.choose.candidates import (
     N_PREPARATIONS,
     are_alike,
     first_round,
+    for_ranks,
     kernel_ridges,
     n_in_second_round,
     other_degrees,
@@ -34,6 +35,7 @@ from vecfill.trust.choose.candidates import (
     race_sample,
     raced,
     second_round,
+    trees,
 )
 from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
@@ -253,7 +255,8 @@ def choose(
         hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
     )
     # The race needs no such saving: it looks at a sample of the rows.
-    fewer = FewerDims.of(embedding, is_known)
+    # Whitening strengthens directions that are left out otherwise.
+    fewer = FewerDims(None) if goal == "rank" else FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
     trials = Trials(space, vectors, is_known, folds, goal, words)
@@ -337,10 +340,17 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Sequence[Predictor]]]:
     """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
-    yield [*([kernel] for kernel in kernels), *first_round(space, preparations)]
     if is_full:
+        yield first_round(space, preparations)
         yield second_round(space, trials.best(LatentSemantic))
         return
+    n_known = len(trials.known)
+    yield [
+        *([kernel] for kernel in kernels),
+        *trees(space, n_known, preparations[0]),
+        *(for_ranks(space, n_known) if trials.goal == "rank" else []),
+        *first_round(space, preparations),
+    ]
     if trials.is_beaten(LatentSemantic) or trials.needs_no_graph():
         return
     ways = [other_degrees, other_ridges]
