@@ -28,6 +28,7 @@ NAMES = (
     "medicine",
     "new-tokens",
     "new-tokens-causal",
+    "migration",
     "atoms",
 )
 

@@ -345,12 +345,16 @@ def _rounds(
         yield second_round(space, trials.best(LatentSemantic))
         return
     n_known = len(trials.known)
+    first, *others = first_round(space, preparations)
     yield [
         *([kernel] for kernel in kernels),
         *trees(space, n_known, preparations[0]),
         *(for_ranks(space, n_known) if trials.goal == "rank" else []),
-        *first_round(space, preparations),
+        first,
     ]
+    # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
+    if others and not trials.is_beaten(LatentSemantic):
+        yield others
     if trials.is_beaten(LatentSemantic) or trials.needs_no_graph():
         return
     ways = [other_degrees, other_ridges]
