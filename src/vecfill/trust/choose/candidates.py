@@ -244,6 +244,14 @@ def first_round(
     ]
 
 
+def graphless(
+    space: Space, n_known: int, preparation: str, goal: str
+) -> list[list[LeafKernel] | list[Sparsemax]]:
+    """Return what is tried beside kernels and graphs for a goal."""
+    ranked = for_ranks(space, n_known) if goal == "rank" else []
+    return [*trees(space, n_known, preparation), *ranked]
+
+
 def trees(space: Space, n_known: int, preparation: str) -> list[list[LeafKernel]]:
     """Return a kernel of trees, where it costs a part of what the rest does.
 

@@ -27,7 +27,7 @@ from vecfill.trust.choose.candidates import (
     N_PREPARATIONS,
     are_alike,
     first_round,
-    for_ranks,
+    graphless,
     kernel_ridges,
     n_in_second_round,
     other_degrees,
@@ -35,7 +35,6 @@ from vecfill.trust.choose.candidates import (
     race_sample,
     raced,
     second_round,
-    trees,
 )
 from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
@@ -344,14 +343,9 @@ def _rounds(
         yield first_round(space, preparations)
         yield second_round(space, trials.best(LatentSemantic))
         return
-    n_known = len(trials.known)
     first, *others = first_round(space, preparations)
-    yield [
-        *([kernel] for kernel in kernels),
-        *trees(space, n_known, preparations[0]),
-        *(for_ranks(space, n_known) if trials.goal == "rank" else []),
-        first,
-    ]
+    without_graphs = graphless(space, len(trials.known), preparations[0], trials.goal)
+    yield [*([kernel] for kernel in kernels), *without_graphs, first]
     # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
     if others and not trials.is_beaten(LatentSemantic):
         yield others
