@@ -177,6 +177,7 @@ _CLASSES = (
     TextModel,
     predictors.LatentSemantic,
     predictors.KernelRidge,
+    predictors.LeafKernel,
     predictors.LinearRidge,
     predictors.MatchingPursuit,
     predictors.Mean,

@@ -227,9 +227,10 @@ class Method(Request):
     )  # fmt: skip
     goal: str = option(
         "balanced",
-        "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
-        "neighbors among methods that are within 5 % of the best cosine (balanced), or the order "
-        "in which hidden entities are recommended (recommend, with interactions).",
+        "Criterion for choosing the method: cosine with the true vector; its rank, for which "
+        "cosine may be given up by strengthening rare directions; rank and neighbors among "
+        "methods that are within 5 % of the best cosine (balanced); or the order in which hidden "
+        "entities are recommended (recommend, with interactions).",
         choices=("balanced", "cosine", "rank", "recommend"),
     )  # fmt: skip
     candidates: str = option(

@@ -18,7 +18,8 @@ from vecfill.trust.choose.recommending import (
     tastes_of,
 )
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.choose.trials import stack_weights, standing
+from vecfill.trust.choose.stacking import stack_weights
+from vecfill.trust.choose.trials import standing
 
 rng = np.random.default_rng(0)
 N_USERS, N_ITEMS = 60, 90

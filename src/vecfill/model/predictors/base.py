@@ -93,6 +93,14 @@ class Predictor(ABC):
         return (getattr(self, "preparation", "as_given"),)
 
     @property
+    def whitened(self) -> float:
+        """By what power of the variance of known vectors rare directions are strengthened.
+
+        If not by 0, its vectors are mixes not of known vectors, but of known ones so changed.
+        """
+        return 0.0
+
+    @property
     def weights_keys(self) -> tuple[WeightsKey, ...]:
         """The weights of a space that it needs."""
         return ()

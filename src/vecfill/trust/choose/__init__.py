@@ -10,6 +10,7 @@
 - `columns`: What each column of a table adds, by leaving it out: known rows predicted without
   themselves.
 - `trials`: Hidden rows predicted by many predictors and by stacks of them, and how those stand.
+- `stacking`: Stacks of predictors: weights that hidden rows teach, and what is done to the sums.
 - `choice`: The best predictor for the user's own data, chosen on known rows that are hidden and
   imputed.
 - `unseen`: Hidden known rows as every source predicts them, and what weights of sources they teach.

@@ -20,7 +20,7 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import parallel_map
 from vecfill.model.kernels import BY_DISTANCE, Kernel, is_binary
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge, LatentSemantic
+from vecfill.model.predictors import KernelRidge, LatentSemantic, LeafKernel, Sparsemax
 from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
 from vecfill.trust.choose.recommending import audience_for, parts_of
@@ -38,6 +38,16 @@ N_KERNELS = 2
 MOST_FOR_KERNELS = 20_000
 """Known rows above which kernels only race: their fits would cost more than all the rest, and large
 sets have shown no gain."""
+
+MOST_FOR_TREES = 20_000_000
+"""Entries of the known rows above which no trees are tried: they are written out in full."""
+
+# Those of the rival, which is tuned over them too.
+SCALES = (1.0, 3.0, 10.0, 30.0)
+"""Factors of the cosines of sparsemax that are tried where ranks are what is wanted."""
+
+BY_DIRECTION = ("as_given", "standardized", "unit_rows_without_first_component", "rank_normal")
+"""Preparations under which sparsemax is tried: it makes rows of unit length by itself."""
 
 # Those of decision 5, kept so that old comparisons can be run again.
 CLASSIC_PREPARATIONS = (
@@ -261,6 +271,40 @@ def first_round(
         for preparation in preparations
         if preparation in space.preparations
     ]
+
+
+def graphless(
+    space: Space, n_known: int, preparation: str, goal: str
+) -> list[list[LeafKernel] | list[Sparsemax]]:
+    """Return what is tried beside kernels and graphs for a goal."""
+    ranked = for_ranks(space, n_known) if goal == "rank" else []
+    return [*trees(space, n_known, preparation), *ranked]
+
+
+def trees(space: Space, n_known: int, preparation: str) -> list[list[LeafKernel]]:
+    """Return a kernel of trees, where it costs a part of what the rest does.
+
+    Examples
+    --------
+    >>> [len(trees(Space(np.eye(30), is_distances=far), 20, "as_given")) for far in (False, True)]
+    [1, 0]
+    """
+    is_small = n_known <= MOST_FOR_KERNELS and n_known * space.size.n_features <= MOST_FOR_TREES
+    fits = space.has_vectors and is_small and not _is_sparse(space)
+    return [[LeafKernel(preparation)]] if fits else []
+
+
+def for_ranks(space: Space, n_known: int) -> list[list[Sparsemax]]:
+    """Return what is tried as well where ranks are what is wanted.
+
+    Examples
+    --------
+    >>> [len(group) for group in for_ranks(Space(np.eye(30)), 20)]
+    [4, 4, 4, 4]
+    """
+    if not space.has_vectors or n_known > MOST_FOR_KERNELS or _is_sparse(space):
+        return []
+    return [[Sparsemax(name, scale=scale) for scale in SCALES] for name in BY_DIRECTION]
 
 
 def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:

@@ -1,7 +1,6 @@
 """The best predictor for the user's own data, chosen on known rows that are hidden and imputed.
 
-Predictors are compared by the sum of three standardised measures, because each alone can be
-fooled. Neighbours, graphs and weights are shared by all folds.
+Predictors are compared as the user's goal says. Graphs and weights are shared by all folds.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from vecfill.trust.choose.candidates import (
     N_PREPARATIONS,
     are_alike,
     first_round,
+    graphless,
     kernel_ridges,
     n_in_second_round,
     other_degrees,
@@ -254,8 +254,8 @@ def choose(
     folds = list(
         hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
     )
-    # The race needs no such saving: it looks at a sample of the rows.
-    fewer = FewerDims.of(embedding, is_known)
+    # The race needs no such saving, and whitening strengthens what would be left out.
+    fewer = FewerDims(None) if goal == "rank" else FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
     trials = Trials(space, vectors, is_known, folds, goal, words)
@@ -349,9 +349,11 @@ def _rounds(
         yield second_round(space, trials.best(LatentSemantic))
         return
     first, *others = first_round(space, preparations)
+    others_tried = graphless(space, len(trials.known), preparations[0], trials.goal)
     # What is averaged must not be dropped for being second best.
     is_averaged = trials.goal == "recommend" and bool(kernels)
-    yield [*([kernels] if is_averaged else ([kernel] for kernel in kernels)), first]
+    kernel_rounds = [kernels] if is_averaged else [[kernel] for kernel in kernels]
+    yield [*kernel_rounds, *others_tried, first]
     # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
     if others and not trials.is_beaten(LatentSemantic):
         yield others

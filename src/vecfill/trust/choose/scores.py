@@ -139,7 +139,7 @@ GOALS = {
 DECIDING = {
     "balanced": ("mrr", "hits_at_10", "agreement", "centred_cosine"),
     "cosine": ("centred_cosine",),
-    "rank": ("mrr", "hits_at_10"),
+    "rank": ("mrr", "hits_at_10", "centred_cosine"),
     "recommend": ("centred_cosine",),
 }
 """Measures by which the predictor is chosen among those that are good enough in other respects."""

@@ -22,6 +22,7 @@ from vecfill.machine.blas import one_thread
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import (
     PAPER,
+    LeafKernel,
     LinearRidge,
     MatchingPursuit,
     Mean,
@@ -191,6 +192,10 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
         ),
         "ridge": Rival("ridge regression", by_hidden_rows(LinearRidge())),
         "kernel_ridge": Rival("kernel ridge regression", _kernel_ridge, needs_vectors=False),
+        "extra_trees": Rival(
+            "extremely randomised trees",
+            by_hidden_rows(LeafKernel(n_trees=200), min_leaf=(3, 1, 5, 10)),
+        ),
         "omp": Rival(
             "matching pursuit (tokensurgeon)",
             # A pursuit takes milliseconds a row, so fewer rows have to do.
