@@ -120,6 +120,7 @@ def impute_aligned(
         alignment = replace(alignment, groups=groups)
     how, trust = ask.method, ask.trust
     requested = _requested(how)
+    _refuse_one_method(alignment.domain, requested, how)
     min_degrees = MIN_DEGREES
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
