@@ -7,5 +7,5 @@ done. For readers:
 - `explain`: An imputed row -> the known rows it is made of, in words.
 - `notes`: What a user should know about an imputation, in sentences; and why there is none.
 - `tables`: Known and imputed entities with their confidence -> tables: Arrow, pandas, a notebook.
-- `lengths`: Lengths of imputed vectors, brought to the distribution of the known ones.
+- `lengths`: Lengths of imputed vectors: as far from the mean of the known ones as real vectors are.
 """

@@ -13,7 +13,8 @@ import numpy as np
 from vecfill import checks
 from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
-from vecfill.exchange.huggingface.folder import ModelFolder
+from vecfill.exchange.huggingface.folder import ModelFolder, read_model
+from vecfill.exchange.huggingface.gguf import is_gguf
 from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, as_terms, word_pieces
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.entities import listed
@@ -82,9 +83,9 @@ def impute_tokens(
         What to give one token each: a list, a text file of a term a line, or a table whose first
         column holds them. A term that is one token already is skipped.
     source
-        What describes terms and words: a file of word vectors such as GloVe, a table, an
-        `Embedding`; ``"pieces"`` for the pieces that the model splits them into; or a mapping from
-        name to source, for several of them.
+        What describes terms and words: a file of word vectors such as GloVe, a GGUF file of another
+        model, a table, an `Embedding`; ``"pieces"`` for the pieces that the model splits them into;
+        or a mapping from name to source, for several of them.
     head
         ``"auto"`` imputes an output table that is not tied to the input table in its own space;
         ``"mean"`` leaves it out, so that `add_tokens` takes the mean row there.
@@ -265,6 +266,8 @@ def _domain(
 
     Beside it, why terms of several words have no description by their parts.
     """
+    if is_gguf(source):
+        source = read_model(source)
     if isinstance(source, str) and source == PIECES:
         return word_pieces(model.path, terms, tensor=tensor), {}
     if not isinstance(source, Embedding) and not _is_file_of_vectors(source, reading):
