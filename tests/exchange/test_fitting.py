@@ -165,6 +165,23 @@ def test_an_output_table_of_its_own_is_levelled_and_the_input_left_alone(
     np.testing.assert_array_equal(done.head, stacked[1] + 1.0)
 
 
+def test_a_model_that_changes_its_scores_has_no_level(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert run(folders["gpt2"]).has_plain_scores()
+    monkeypatch.setattr(RunningModel, "has_plain_scores", lambda _: False)
+    model, words = ModelFolder(folders["llama"]), {"rank": Frequencies("rank", {}, {})}
+    new = np.stack(list(rows(N_DIMS).values()))
+    entries = model.tokenizer.entries(list(rows(N_DIMS)))
+    todo = Fitting(check=True, force=True)
+    done = fitting_module.fitted(model, entries, new, None, words, todo)
+    assert "are not products of hidden states" in done.notes[0]
+    assert done.harm is not None
+    assert done.harm.mass is None
+    with pytest.raises(vf.InputError, match="level='rank' cannot be used here"):
+        fitting_module.fitted(model, entries, new, None, words, replace(todo, level="rank"))
+
+
 def test_what_cannot_be_done_is_refused_or_left_out_by_name(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -90,26 +90,29 @@ def fitted(
             )
         return replace(as_given, notes=(f"The new tokens were not tried out: {reason}.",))
     running = RunningModel(model, entries)
-    done, notes = as_given, []
+    done, notes = as_given, list[str]()
     if fitting.distil:
         fit = distilled(running, rows)
         done = replace(done, rows=fit.rows, distilled=fit)
-    sample = None
-    if running.is_causal:
+    sample, why_no_level = None, "its scores are not products of hidden states and rows"
+    is_output_seen = by is not None or fitting.check is not False
+    if running.is_causal and is_output_seen and running.has_plain_scores():
         texts = [running.split(text) for text in ORDINARY]
         sample = OutputSample(running, [*texts, *running.sampled(N_SAMPLED, N_TOKENS, seed=0)])
-    if by is not None and sample is not None:
-        of_words, has_head = model.tokenizer.whole_words, head is not None and not running.is_tied
-        as_output = head if head is not None and has_head else done.rows
-        moved = levelled(sample, as_output, running.terms, of_words, frequencies[by])
+    if by is not None:
+        as_output = done.rows if running.is_tied else head
+        moved: Levelled | str = why_no_level
+        if sample is not None and as_output is not None:
+            of_words = model.tokenizer.whole_words
+            moved = levelled(sample, as_output, running.terms, of_words, frequencies[by])
         if isinstance(moved, str):
             if fitting.level is not None:
                 raise InputError(f"level={by!r} cannot be used here: {moved}.")
             notes.append(f"New tokens are as likely as imputed: {moved}.")
-        elif has_head:
-            done = replace(done, head=moved.rows, levelled=moved)
-        else:
+        elif running.is_tied:
             done = replace(done, rows=moved.rows, levelled=moved)
+        else:
+            done = replace(done, head=moved.rows, levelled=moved)
     if fitting.check is not False:
         running.put(done.rows, done.head)
         harm = harm_of(running, model, sample)

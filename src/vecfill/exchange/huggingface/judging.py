@@ -20,8 +20,9 @@ from vecfill.exchange.huggingface.pieces import PieceFinder
 from vecfill.exchange.huggingface.running import Ids, RunningModel
 from vecfill.exchange.huggingface.sentences import JUDGED, ORDINARY
 
-MOST_JUDGED = 100
-"""Terms, and whole words, that are looked at; the means are known to a few percent by then."""
+MOST_JUDGED = {"encoder": 100, "causal": 40}
+"""Terms, and whole words, that are looked at; means are known to a few percent by then, and causal
+models are larger."""
 MOST_LOSS, MOST_LOSS_EACH = 0.02, 1e-4
 """Loss that ordinary text may gain, in nats, by probability that goes to new tokens: in all, or for
 each of many. Of 200 hidden words of SmolLM2, the true rows take about as much."""
@@ -74,7 +75,7 @@ class HarmCheck:
 
 def harm_of(running: RunningModel, model: ModelFolder, sample: OutputSample | None) -> HarmCheck:
     """Compare readings by new tokens, which must be in the tables, with those by pieces."""
-    places = _some(len(running.terms), MOST_JUDGED)
+    places = _some(len(running.terms), MOST_JUDGED[str(running.kind)])
     terms = [running.terms[place] for place in places]
     joined = [running.joined(text.format(term)) for text in JUDGED for term in terms]
     split = [running.split(text.format(term)) for text in JUDGED for term in terms]
@@ -123,7 +124,7 @@ def _words(running: RunningModel, model: ModelFolder) -> tuple[list[Ids], list[I
     words = list(pieces)
     joined, split = [], []
     for text in JUDGED:
-        for place in _some(len(words), MOST_JUDGED):
+        for place in _some(len(words), MOST_JUDGED[str(running.kind)]):
             row, ids = pieces[words[place]]
             whole = running.split(text.format(words[place]))
             joined.append(whole)

@@ -202,6 +202,20 @@ class RunningModel:
         core = self.network.base_model if self.is_causal else self.network
         return core(input_ids=ids, attention_mask=mask).last_hidden_state
 
+    def has_plain_scores(self) -> bool:
+        """Tell whether scores are products of hidden states and rows; some models change them."""
+        ids = self.torch.arange(min(8, self.n_rows))[None]
+        with self.quiet():
+            states = self.states(ids, self.torch.ones_like(ids))
+            return bool(
+                self.torch.allclose(
+                    self.network.get_output_embeddings()(states),
+                    self.network(ids).logits,
+                    rtol=1e-3,
+                    atol=1e-3,
+                )
+            )
+
     def pooled(self, states: Any, mask: Any) -> Any:
         """Return sentence vectors of length 1."""
         if self._pooling == "cls":
