@@ -123,22 +123,22 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no place in metrics.json")
 
 
-def fill_page(page: Path, name: str, results: Path, *, quick: bool) -> None:
-    """Put the tables of an experiment at its marked place in `page`, its figures beside it.
+def fill_page(page: Path, name: str, results: Path, figures: Path, *, quick: bool) -> None:
+    """Put the tables of an experiment at its marked place in `page`, its pictures in `figures`.
 
     The place is between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``.
     """
     text = page.read_text(encoding="utf-8")
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if begin not in text or end not in text:
-        raise SystemExit(f"{page.name} has no place for {name}. Add {begin} and {end}.")
-    figures = page.parent / "figures"
+        raise SystemExit(f"{page} has no place for {name}. Add {begin} and {end}.")
     figures.mkdir(exist_ok=True)
     parts = ["**From a quick run: shortened, not for quoting.**"] if quick else []
     parts.append((results / "table.md").read_text(encoding="utf-8").strip())
     for picture in sorted(results.glob("*.png")):
         copied = f"{name}-{picture.name}" if picture.stem != name else picture.name
         shutil.copyfile(picture, figures / copied)
-        parts.append(f"![{picture.stem}](figures/{copied})")
+        link = Path(os.path.relpath(figures / copied, page.parent)).as_posix()
+        parts.append(f"![{picture.stem}]({link})")
     before, after = text[: text.index(begin)], text[text.index(end) :]
     page.write_text(before + begin + "\n" + "\n\n".join(parts) + "\n" + after, encoding="utf-8")

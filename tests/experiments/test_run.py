@@ -138,10 +138,12 @@ def test_a_page_is_filled_from_what_was_done_before(tmp_path):
     folder.mkdir(parents=True)
     record.write(record.Result({}, {}), folder, name="scaling", config=config, seconds=1.0)
     (folder / "table.md").write_text("a table\n")
-    page = tmp_path / "page.md"
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "experiments" / "scaling" / "README.md"
+    page.parent.mkdir(parents=True)
     page.write_text("<!-- scaling: begin -->\n<!-- scaling: end -->\n")
     command = [sys.executable, ROOT / "experiments" / "run.py", "scaling", "--quick", "--resume"]
-    command += ["--data", tmp_path / "data", "--out", tmp_path / "out", "--docs", page]
+    command += ["--data", tmp_path / "data", "--out", tmp_path / "out", "--docs", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "done before" in done.stderr

@@ -5,33 +5,40 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from vecfill.embedding import Embedding
-from vecfill.errors import VecfillError
-from vecfill.inputs.names.matching import match_names
+from vecfill.errors import NoSignalError, VecfillError
+from vecfill.inputs.names.matching import MatchReport, match_names
 from vecfill.io import Verification, append_rows, atomic_output, read_embedding, verify
 from vecfill.io.provenance import Fingerprint, provenance
 from vecfill.io.tables import read_table
 from vecfill.io.targets import naming
 from vecfill.result import Result
 from vecfill.run import evaluate, impute
-from vecfill.sample import CITIES, VECTORS
+from vecfill.sample import ANIMAL_VECTORS, ANIMALS
 from vecfill.trust.compare.evaluation import Evaluation
 from vecfill.views.report import write_report
 from vecfill.wording import count, percent
 
 FOLDS = 2
-"""Each known city is hidden once, half of them at a time: `evaluate` by itself takes five folds."""
+"""Each known animal is hidden once, half of them at a time."""
 
 QUICK_STEP = 6
-"""A quick demo takes one city of so many."""
+"""A quick demo takes one animal of so many."""
 
-EXPLAINED = ("Fort Worth", "Mülheim", "Addis Ababa")
+SHOWN = ("snow leopard", "blue whale", "golden eagle", "great white shark", "emperor penguin")
+"""Animals without a vector whose likes every reader knows."""
+
+EXPLAINED = "snow leopard"
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Demo:
     result: Result
     evaluation: Evaluation
     verification: Verification
+    refusal: str | None
+    """Why a column that says nothing was not used; ``None`` in a quick demo."""
     enriched: Path
     page: Path
 
@@ -52,54 +61,50 @@ def run_demo(
     quick: bool = False,
     say: Callable[[str], object] = print,
 ) -> Demo:
-    """Impute vectors of the cities that GloVe lacks, and write everything into a folder.
+    """Impute vectors of the animals that GloVe lacks, and write everything into a folder.
 
     The folder is made if there is none; files of an earlier demo are kept unless `overwrite`.
-    A `quick` demo takes every sixth city and tries fewer methods.
+    A `quick` demo takes every sixth animal and tries fewer methods.
     """
     place = Path(folder)
     _copy_sample(place, overwrite=overwrite, quick=quick)
-    table, base = place / CITIES.name, read_embedding(place / VECTORS.name)
-
-    places = read_table(table).to_pydict()
-    matches = match_names(places["name"], base.words)
+    table, vectors = place / ANIMALS.name, place / ANIMAL_VECTORS.name
+    base = read_embedding(vectors)
+    columns = read_table(table)
+    matches = match_names(columns["name"].to_pylist(), base.words)
     say(
-        f"1. Names. {len(places['name']):,} cities; {len(matches.words):,} have a word in GloVe, "
-        f"{len(matches.unmatched):,} have none."
+        f"GloVe has vectors for {len(matches.words):,} of {columns.num_rows:,} animals. What should"
+        f" the other {len(matches.unmatched):,} be,\nfrom their kind, a sentence about them and"
+        " their names?\n"
     )
 
-    say(
-        f"2. Proof. Hiding known cities ({FOLDS} folds) and imputing them, beside other methods ..."
-    )
-    # Place and country only: with their size, far cities would explain each other for being large.
-    options = {"matches": matches, "standardize": True, "ignore": ("population",)}
+    say(f"1. Proof. Known animals are hidden ({FOLDS} folds) and imputed by every method:\n")
+    options = {"matches": matches, "text": "description"}
     compared = "classic" if quick else "all"
     evaluation = evaluate(table, base, folds=FOLDS, candidates=compared, **options)
-    say(_indented(str(evaluation)))
+    say(_indented(compared_in_words(evaluation)))
 
     result = impute(table, base, method=evaluation.decision, **options)
-    say(f"3. Vectors. {len(result.embedding):,} cities imputed: {result.predictor.in_words()}.")
-    if result.confidence is not None:
-        say(
-            f"   Lower bounds aimed at {percent(result.confidence.level)} of cases held for "
-            f"{percent(result.confidence.coverage, 1)} of the hidden cities."
-        )
+    say(f"\n2. Vectors. {count(len(result.embedding), 'animal')} imputed. {_trust(result)}")
+    shown = result.embedding.words[:3] if quick else SHOWN
+    say(_indented("\n".join(_neighbors(result, base, name) for name in shown)))
 
-    say("4. Why. What three of them are made of:")
-    for name in result.embedding.words[:3] if quick else EXPLAINED:
-        say(_indented(str(result.explain(name, n=4))))
+    say("\n3. Why. What one of them is made of:\n")
+    explained = shown[0] if quick else EXPLAINED
+    say(_indented(str(result.explain(explained, n=3))))
 
-    doubts = ", ".join(f"{doubt.entity} ({doubt.word})" for doubt in result.suspicious[:12])
-    say(f"5. Doubts. Known cities that their neighbours contradict: {doubts} ...")
-    say("   Some are other words, some rare spellings. Exclude them (exclude=) or give aliases.")
+    refusal = None
+    if not quick:
+        refusal = _refusal(columns, base, matches)
+        say(f"\n4. No guessing. Two columns of random numbers are refused:\n\n{_indented(refusal)}")
 
-    enriched = place / "glove-cities-enriched.bin"
-    append_rows(place / VECTORS.name, enriched, _as_words(result, base), overwrite=overwrite)
-    proof = verify(place / VECTORS.name, enriched)
+    enriched = place / "glove-animals-enriched.safetensors"
+    append_rows(vectors, enriched, _as_words(result, base), overwrite=overwrite)
+    proof = verify(vectors, enriched)
     state = "unchanged, byte for byte" if proof.ok else f"CHANGED: {proof.difference}"
     say(
-        f"6. File. {count(proof.n_known, 'known row')} {state}; "
-        f"{count(proof.n_added, 'row')} added."
+        f"\n5. File. {count(proof.n_known, 'known row')} {state}; "
+        f"{count(proof.n_added, 'row')} added:\n   {enriched}"
     )
 
     page = place / "report.html"
@@ -108,29 +113,72 @@ def run_demo(
         page,
         evaluation=evaluation,
         columns=table,
-        title="Cities",
+        title="Animals",
         manifest=_manifest(result, proof, enriched, place, options),
         overwrite=overwrite,
     )
-    say(f"7. Page. Open {page} in a browser.")
-    say(f"   The enriched embedding is {enriched}.")
-    return Demo(result, evaluation, proof, enriched, page)
+    say(f"6. Page. Open it in a browser:\n   {page}")
+    return Demo(result, evaluation, proof, refusal, enriched, page)
+
+
+def compared_in_words(evaluation: Evaluation) -> str:
+    """Return a table that fits a terminal: every method, and how far `auto` is ahead of it."""
+    means = evaluation.methods
+    order = sorted(means, key=lambda name: -means[name]["hits_at_10"])
+    lines = [f"{'method':44}{'cosine':>7}{'hits':>6}   auto is ahead by"]
+    for name in order:
+        row = f"{evaluation.label(name)[:43]:44}"
+        row += f"{means[name]['centred_cosine']:7.2f}{percent(means[name]['hits_at_10']):>6}"
+        if name != "auto":
+            low, high = evaluation.difference("auto", name, "hits_at_10")
+            row += f"   {100 * low:+.0f} to {100 * high:+.0f} points"
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def _trust(result: Result) -> str:
+    """Return how far lower bounds held, as a sentence."""
+    if result.confidence is None:
+        return ""
+    return (
+        f"Lower bounds aimed at {percent(result.confidence.level)} of\n   cases held for "
+        f"{percent(result.confidence.coverage, 1)} of hidden animals.\n"
+    )
+
+
+def _neighbors(result: Result, base: Embedding, name: str) -> str:
+    """Return an entity, its confidence, and the words of the file that are nearest to it."""
+    row = result.embedding.row(name)
+    near = [word for word, _ in base.most_similar(result.embedding.vectors[row], n=5)]
+    trust = "" if result.confidence is None else f"{result.confidence.values[row]:5.2f}"
+    return f"{name:18}{trust}  near {', '.join(near)}"
+
+
+def _refusal(columns: pa.Table, base: Embedding, matches: MatchReport) -> str:
+    """Return how two columns of random numbers are refused; they say nothing about animals."""
+    noise = np.random.default_rng(0).uniform(size=(columns.num_rows, 2))
+    silent = dict(zip(columns["name"].to_pylist(), noise, strict=True))
+    try:
+        impute(silent, base, matches=matches, names="off")
+    except NoSignalError as refusal:
+        return textwrap.fill(str(refusal).partition(" Check that")[0], 77)
+    raise AssertionError("columns of random numbers were taken for a description")
 
 
 def _copy_sample(place: Path, *, overwrite: bool, quick: bool) -> None:
     """Copy the bundled table and vectors into a folder, which is made if there is none."""
     with naming(place):
         place.mkdir(parents=True, exist_ok=True)
-    for source in (CITIES, VECTORS):
+    for source in (ANIMALS, ANIMAL_VECTORS):
         with source.open("rb") as old, atomic_output(place / source.name, overwrite=overwrite) as f:
-            if quick and source is CITIES:
+            if quick and source is ANIMALS:
                 f.writelines(line for number, line in enumerate(old) if number % QUICK_STEP == 0)
             else:
                 shutil.copyfileobj(old, f)
 
 
 def _as_words(result: Result, base: Embedding) -> Embedding:
-    """Return the imputed cities under words in GloVe's style: lower case, hyphens for spaces."""
+    """Return the imputed animals under words in GloVe's style: lower case, hyphens for spaces."""
     used_words, words = set(base.words), []
     for name in result.embedding.words:
         word = name.lower().replace(" ", "-")
@@ -143,7 +191,7 @@ def _manifest(
     result: Result, proof: Verification, enriched: Path, place: Path, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return how the demo's result was made, as `vecfill.enrich` would."""
-    inputs = {"embedding": place / VECTORS.name, "table": place / CITIES.name}
+    inputs = {"embedding": place / ANIMAL_VECTORS.name, "table": place / ANIMALS.name}
     return {
         **provenance(version("vecfill")),
         "options": {
@@ -154,7 +202,7 @@ def _manifest(
         },
         "inputs": {role: Fingerprint(path).result() for role, path in inputs.items()},
         "output": str(enriched),
-        "format": "word2vec-binary",
+        "format": "safetensors",
         "counts": {
             "entities": len(result.domain),
             "known": len(result.known),
@@ -175,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="vecfill demo", description=__doc__)
     parser.add_argument("folder", nargs="?", default="vecfill-demo")
     parser.add_argument("--overwrite", action="store_true", help="replace files of an earlier demo")
-    parser.add_argument("--quick", action="store_true", help="fewer cities, fewer methods")
+    parser.add_argument("--quick", action="store_true", help="fewer animals, fewer methods")
     parsed = parser.parse_args(arguments)
     try:
         run_demo(parsed.folder, overwrite=parsed.overwrite, quick=parsed.quick)

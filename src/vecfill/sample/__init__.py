@@ -1,4 +1,4 @@
-"""The bundled sample: cities and GloVe vectors of those that have one; made towns for examples."""
+"""The bundled samples: cities and animals, each with a slice of GloVe; made towns for examples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ CITIES = FOLDER / "cities.csv"
 """Name, latitude, longitude, country, population; GeoNames, CC BY 4.0."""
 VECTORS = FOLDER / "glove-cities.bin"
 """GloVe 6B, 100 dimensions, of the cities that it knows; word2vec binary."""
+ANIMALS = FOLDER / "animals.csv"
+"""Name, kind, family, class and description of the animals of WordNet 3.1."""
+ANIMAL_VECTORS = FOLDER / "glove-animals.safetensors"
+"""GloVe 6B, 100 dimensions, of animals, parts of their names and 6,000 frequent words; float16."""
 
 
 def towns() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -30,6 +30,11 @@ SCRIPTS = (
     *("detail.js", "page.js"),
 )
 """In the order in which they need each other."""
+SECTIONS = (
+    *("vectors", "proof", "sources", "kinds", "confidence", "entities", "names", "suspicious"),
+    "run",
+)
+"""Sections of the page by their element's id, in order."""
 
 
 def write_report(
@@ -42,6 +47,7 @@ def write_report(
     geography: bool | None = None,
     title: str = "Imputed vectors",
     manifest: Mapping[str, Any] | None = None,
+    sections: Sequence[str] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write the HTML report of a result: one file that needs no network.
@@ -73,6 +79,10 @@ def write_report(
     manifest
         How the result was made: `vecfill.enrich(...).manifest`, or the content of an
         ``OUTPUT.manifest.json``. By default versions and the time, which need no files.
+    sections
+        What to show, for a short page: some of ``"vectors"``, ``"proof"``, ``"sources"``,
+        ``"kinds"``, ``"confidence"``, ``"entities"``, ``"names"``, ``"suspicious"`` and ``"run"``.
+        Readers can show the others by the menu of the page. By default all.
     overwrite
         Whether an existing file may be replaced.
     """
@@ -84,19 +94,33 @@ def write_report(
         geography=geography,
         title=title,
         manifest=manifest,
+        sections=sections,
     )
     with atomic_output(path, overwrite=overwrite) as file:
         file.write(content)
 
 
-def report_bytes(result: Result, *, title: str = "Imputed vectors", **options: Any) -> bytes:
+def report_bytes(
+    result: Result,
+    *,
+    title: str = "Imputed vectors",
+    sections: Sequence[str] | None = None,
+    **options: Any,
+) -> bytes:
     """Return what `write_report` writes, for those who write it together with other files."""
     if not hasattr(result, "suspicious"):
         raise InputError(
             f"an object of type {type(result).__name__} is no result. Pass what vecfill.impute "
             "returned."
         )
-    return page({**page_data(result, **options), "title": title}).encode("utf-8")
+    unknown_sections = set(sections or ()) - set(SECTIONS)
+    if unknown_sections or isinstance(sections, str):
+        raise InputError(
+            f"sections={sections!r}: the page has the sections {', '.join(SECTIONS)}. Pass a list "
+            "of some of them."
+        )
+    shown = None if sections is None else [name for name in SECTIONS if name in sections]
+    return page({**page_data(result, **options), "title": title, "shown": shown}).encode("utf-8")
 
 
 def page(data: dict[str, Any]) -> str:

@@ -197,11 +197,24 @@ def comparison_data(evaluation: Evaluation | None) -> dict[str, Any] | None:
     }
 
 
+def _range(values: np.ndarray) -> tuple[float, float]:
+    """Return where a histogram begins and ends: at whole twentieths around the values.
+
+    Examples
+    --------
+    >>> _range(np.array([0.17, 0.33])), _range(np.array([0.2]))
+    ((0.15, 0.35), (0.2, 0.25))
+    """
+    low = np.floor(20 * values.min(initial=1.0)) / 20
+    high = np.ceil(20 * values.max(initial=-1.0)) / 20
+    return float(low), float(max(high, low + 0.05))
+
+
 def confidence_data(confidence: Confidence | None) -> dict[str, Any] | None:
     """Return the histogram, the reliability bins and the curve of a confidence."""
     if confidence is None:
         return None
-    counts, edges = np.histogram(confidence.values, bins=N_BINS, range=(0.0, 1.0))
+    counts, edges = np.histogram(confidence.values, bins=N_BINS, range=_range(confidence.values))
     return {
         "level": confidence.level,
         "coverage": round(float(confidence.coverage), 4),

@@ -29,10 +29,13 @@ function drawHistogram(card, confidence, total, offset) {
   if (offset && typeof offset.alone === "number") card.append(el("p", { class: "quiet", id: "offset-alone", text:
     `Rare entities get an offset, which does not raise confidence. On the rarest known entities, hidden, the offset alone has a centred cosine of ${figureOf(offset.alone)}, the new vectors have ${figureOf(offset.offset)}, and ${figureOf(offset.none)} without offset.` }));
   const most = Math.max(...confidence.counts, 1);
-  const x = across(0, 1), y = upwards(0, most);
+  // The axis covers what there is: confidence seldom fills the whole scale.
+  const filled = confidence.counts.flatMap((n, place) => (n ? [place] : []));
+  const low = confidence.edges[filled[0]], high = confidence.edges[filled[filled.length - 1] + 1];
+  const x = across(low, high), y = upwards(0, most);
   const middle = Math.round(most / 2);
   const figure = frame("Histogram of confidence: " + confidence.counts.map((n, i) => (n ? `${confidence.edges[i]} to ${confidence.edges[i + 1]}: ${n}` : "")).filter(Boolean).join("; "),
-    { xTitle: "Confidence", yTitle: "Entities", x, y, xTicks: ticked([0, 0.2, 0.4, 0.6, 0.8, 1]), yTicks: ticked([...new Set([0, middle, most])], count) });
+    { xTitle: "Confidence", yTitle: "Entities", x, y, xTicks: ticked(niceTicks(low, high)), yTicks: ticked([...new Set([0, middle, most])], count) });
   confidence.counts.forEach((n, place) => {
     const from = x(confidence.edges[place]), to = x(confidence.edges[place + 1]);
     if (n) figure.append(svg("rect", { class: "ours", stroke: "none", x: from + 1, y: y(n), width: to - from - 2, height: Math.max(1, SIDE - BOTTOM - y(n)), rx: 2 }));

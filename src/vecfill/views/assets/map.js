@@ -1,6 +1,9 @@
 "use strict";
 // Known entities grey, imputed ones in colour; the chosen one is joined to what it is made of.
-const GROUP_COLOURS = ["#4269d0", "#c98a00", "#e8533c", "#2fa08a", "#3ca951", "#e0609a", "#9455e8", "#7f8fb0"];
+// Colours of Okabe and Ito (2008), which people who see two primary colours tell apart, and two more like them.
+const GROUP_COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#e3d83a", "#7d7d7d", "#5b3a8c", "#7a4a1e"];
+const MOST_CATEGORIES = GROUP_COLOURS.length;
+const colourOf = (number) => GROUP_COLOURS[number % GROUP_COLOURS.length];
 const SURE = [10, 110, 95], SURE_DARK = [95, 211, 189], UNSURE = [224, 150, 70];
 const EDGE = 12, LARGEST_ZOOM = 60;
 
@@ -140,9 +143,13 @@ class PointMap {
     const isKnown = list === this.data.known;
     if (this.colour === "group") {
       const group = (isKnown ? this.data.known_group : this.data.imputed_group)[k / 3];
-      return GROUP_COLOURS[group % GROUP_COLOURS.length];
+      return colourOf(group);
     }
     if (isKnown) return this.theme.known;
+    if (this.colour.numbers) {
+      const number = this.colour.numbers[list[k]];
+      return number === undefined ? this.theme.known : colourOf(number);
+    }
     if (!this.range) return this.theme.accent;
     const [low, high] = this.range;
     const part = Math.max(0, Math.min(1, (this.confidence[list[k]] - low) / Math.max(1, high - low)));
@@ -227,7 +234,7 @@ class PointMap {
       pen.strokeStyle = this.theme.card;
       pen.lineWidth = 4;
       pen.strokeText(text, cx, y);
-      pen.fillStyle = this.colour === "group" && !this.theme.isDark ? GROUP_COLOURS[group % GROUP_COLOURS.length] : this.theme.ink;
+      pen.fillStyle = this.colour === "group" && !this.theme.isDark ? colourOf(group) : this.theme.ink;
       pen.fillText(text, cx, y);
     });
   }

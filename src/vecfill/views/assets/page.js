@@ -4,7 +4,7 @@
   const { known, entities } = data;
   const total = entities.name.length;
   const hasConfidence = Boolean(entities.confidence);
-  const HASH = "#entity=";
+  const HASH = "#entity=", buttons = new Map();
 
   document.title = `${data.title} · vecfill`;
   byId("title").textContent = data.title;
@@ -42,9 +42,7 @@
   suspicions();
   facts();
   drawMade(byId("made"), data.how);
-  for (const section of document.querySelectorAll("section[data-nav]")) {
-    byId("sections").append(el("a", { href: `#${section.id}`, text: section.dataset.nav }));
-  }
+  sectionChoice();
   showTheme();
   start();
 
@@ -65,6 +63,19 @@
     if (data.n_abstained) tile("left out for low confidence", count(data.n_abstained));
   }
 
+  // A link to every section, and a menu that shows some of them: a short page to print or to send.
+  function sectionChoice() {
+    for (const section of document.querySelectorAll("section[data-nav]")) {
+      const link = el("a", { href: `#${section.id}`, text: section.dataset.nav });
+      const show = (isShown) => { section.hidden = !isShown; link.hidden = !isShown; };
+      const isShown = !data.shown || data.shown.includes(section.id);
+      const box = el("input", { type: "checkbox", checked: isShown, on: { change: () => show(box.checked) } });
+      show(isShown);
+      byId("sections").append(link);
+      byId("section-choice").append(el("label", {}, [box, section.dataset.nav]));
+    }
+  }
+
   // Columns of the user's table, without those that the map shows.
   function ownColumns() {
     const onMap = /^(lat|latitude|lon|lng|long|longitude)$/i;
@@ -81,12 +92,12 @@
       columns.push({ title: "At least", class: "number", first: "descending", value: (row) => entities.lower[row], cell: (row) => fixed(entities.lower[row]) });
     }
     for (const { name, cells, is_numeric: isNumeric } of ownColumns()) {
-      columns.push({ title: short(name), class: isNumeric ? "number" : "own", first: isNumeric ? "descending" : "ascending", value: (row) => cells[row], cell: (row) => nameNode(cellText(cells[row])) });
+      columns.push({ title: short(name), class: isNumeric ? "number" : "own", first: isNumeric ? "descending" : "ascending", value: (row) => cells[row], cell: (row) => nameNode(cellText(cells[row])), whole: (row) => cellText(cells[row]) });
     }
     columns.push({ title: "Nearest known", class: "words", cell: (row) => nameNodes((entities.nearest[row] || []).slice(0, 3).map((k) => known[k])) });
     const made = new PagedTable(byId("table"), {
       caption: "Imputed entities", columns, nRows: total, texts: allText, status: byId("table-status"),
-      onPick: (row, byButton) => pick(row, { focus: byButton, moves: true }),
+      onPick: (row, byButton) => pick(row, { focus: byButton, moves: true, isFromTable: true }),
       onFilter: (rows, isFiltered) => {
         byId("clear").hidden = !isFiltered;
         if (map) map.shown = isFiltered ? new Set(rows) : null;
@@ -101,11 +112,20 @@
       sorts.value = "1";
     }
     controls(made);
+    columnChoice(made);
     const bounds = [];
     if (entities.contributors.length < total) bounds.push(`Contributions are shown for the ${count(entities.contributors.length)} entities of highest confidence; result.explain(name) in Python gives any other.`);
     if (entities.nearest.length < total) bounds.push(`Nearest known entities are shown for the first ${count(entities.nearest.length)}.`);
     if (bounds.length) byId("table-card").append(el("p", { class: "quiet gap", text: bounds.join(" ") }));
     return made;
+  }
+
+  function columnChoice(made) {
+    made.columns.forEach((column, place) => {
+      if (!place) return;
+      const box = el("input", { type: "checkbox", checked: true, on: { change: () => made.toggle(place, box.checked) } });
+      byId("column-choice").append(el("label", {}, [box, column.title]));
+    });
   }
 
   function controls(made) {
@@ -166,6 +186,7 @@
   function drawMap() {
     const card = byId("map-card");
     if (data.map.kind === "none" || !data.map.known.length) {
+      card.parentElement.classList.add("alone");
       card.remove();
       return;
     }
@@ -189,20 +210,35 @@
     byId("zoom-reset").addEventListener("click", () => map.reset());
     byId("lasso").addEventListener("click", () => lasso(!map.isSelecting));
     const colours = byId("map-colours");
-    const choices = [...(hasConfidence ? [["confidence", "Confidence"]] : []), ["group", "Group"]];
+    const choices = [...(hasConfidence ? [["confidence", "Confidence"]] : []), ["group", "Group"], ...categories().map((category) => [category, category.name])];
     map.colour = choices[0][0];
     for (const [value, label] of choices) {
-      colours.append(el("button", { type: "button", text: label, "data-value": value, on: { click: () => { map.colour = value; legend(); map.redraw(); } } }));
+      const button = el("button", { type: "button", text: short(label), on: { click: () => { map.colour = value; legend(); map.redraw(); } } });
+      colours.append(button);
+      buttons.set(value, button);
     }
     legend();
   }
 
+  // Columns of the user's table with few different texts, each with the colour of every entity.
+  function categories() {
+    return ownColumns().filter((column) => !column.is_numeric).map(({ name, cells }) => {
+      const counts = new Map();
+      for (const cell of cells) if (cell !== null) counts.set(cell, (counts.get(cell) || 0) + 1);
+      const labels = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one));
+      const numbers = new Map(labels.map((label, number) => [label, number]));
+      return { name, labels, numbers: cells.map((cell) => numbers.get(cell)) };
+    }).filter(({ labels }) => labels.length > 1 && labels.length <= MOST_CATEGORIES).slice(0, 2);
+  }
+
   function legend() {
-    for (const button of byId("map-colours").children) button.setAttribute("aria-pressed", String(button.dataset.value === map.colour));
+    for (const [value, button] of buttons) button.setAttribute("aria-pressed", String(value === map.colour));
     const dot = (colour, text) => { const mark = el("span", { class: "dot" }); mark.style.background = colour; return el("span", { class: "key" }, [mark, text]); };
     const parts = map.colour === "group"
-      ? data.map.groups.map((text, at) => dot(GROUP_COLOURS[at % GROUP_COLOURS.length], nameNode(text)))
-      : [dot("var(--known)", "known"), el("span", { class: "key" }, ["imputed, confidence ", fixed(map.range ? map.range[0] : 0), el("span", { class: "ramp" }), fixed(map.range ? map.range[1] : 0)])];
+      ? data.map.groups.map((text, at) => dot(colourOf(at), nameNode(text)))
+      : map.colour.labels
+        ? [dot("var(--known)", "known"), ...map.colour.labels.map((text, at) => dot(colourOf(at), nameNode(String(text))))]
+        : [dot("var(--known)", "known"), el("span", { class: "key" }, ["imputed, confidence ", fixed(map.range ? map.range[0] : 0), el("span", { class: "ramp" }), fixed(map.range ? map.range[1] : 0)])];
     byId("map-legend").replaceChildren(...parts);
   }
 
@@ -233,7 +269,8 @@
     return lines;
   }
 
-  function pick(row, { focus, moves, isFirst }) {
+  function pick(row, { focus, moves, isFirst, isFromTable }) {
+    byId("detail").classList.toggle("drawer", Boolean(isFromTable) || (!map && !isFirst));
     table.choose(row);
     if (map) map.choose(row);
     if (map && moves) map.fit([row], true);
@@ -250,6 +287,7 @@
     table.choose(-1);
     if (map) map.choose(-1);
     detail.show(-1);
+    byId("detail").classList.remove("drawer");
     history.replaceState(null, "", "#entities");
     const back = byId("table").querySelector(`tr[data-row="${row}"] button`);
     if (back) back.focus();

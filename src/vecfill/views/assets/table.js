@@ -5,7 +5,7 @@ const PAGE_ROWS = 25, PHONE_ROWS = 8;
 // Rows are numbers from 0; nothing is made for rows that are not on show.
 class PagedTable {
   constructor(holder, { caption, columns, nRows, texts, onPick, onFilter, status, pageRows = window.innerWidth <= 520 ? PHONE_ROWS : PAGE_ROWS }) {
-    Object.assign(this, { columns, nRows, texts, onPick, onFilter, status, pageRows, page: 0, sorted: null, chosen: -1 });
+    Object.assign(this, { columns, nRows, texts, onPick, onFilter, status, pageRows, page: 0, sorted: null, chosen: -1, hidden: new Set() });
     this.every = Array.from({ length: nRows }, (_, row) => row);
     this.order = this.every;
     this.rows = this.every;
@@ -31,6 +31,14 @@ class PagedTable {
     const arrow = el("span", { class: "arrow", "aria-hidden": "true" });
     const button = el("button", { type: "button", on: { click: () => this.sort(place) } }, [column.title, " ", arrow]);
     return el("th", { scope: "col", class: column.class, "aria-sort": "none" }, button);
+  }
+
+  // Show a column or leave it out; it is still searched, sorted by and exported.
+  toggle(place, isShown) {
+    if (isShown) this.hidden.delete(place);
+    else this.hidden.add(place);
+    this.head.children[place].hidden = !isShown;
+    this.show();
   }
 
   sort(place, direction) {
@@ -113,7 +121,7 @@ class PagedTable {
     const first = this.page * this.pageRows;
     const shown = this.rows.slice(first, first + this.pageRows);
     this.body.replaceChildren(...shown.map((row) => el("tr", { "data-row": row, class: row === this.chosen ? "chosen" : undefined },
-      this.columns.map((column) => el("td", { class: column.class, "data-label": column.title }, column.cell(row))))));
+      this.columns.map((column, place) => el("td", { class: column.class, "data-label": column.title, hidden: this.hidden.has(place), title: column.whole ? column.whole(row) : undefined }, column.cell(row))))));
     if (!shown.length) {
       this.body.append(el("tr", {}, el("td", { colspan: this.columns.length, class: "quiet", text: this.nRows ? "Nothing matches." : "None." })));
     }
