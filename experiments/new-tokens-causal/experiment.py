@@ -80,7 +80,7 @@ def _measured(config: dict[str, Any], folder: Path, seed: int) -> dict[str, dict
     texts = [[BEGIN, *running.split(text)] for text in ORDINARY]
     sample = OutputSample(running, [*texts, *running.sampled(N_SAMPLED, N_TOKENS, seed=0)])
     del running
-    ranks = {word: place + 1 for place, word in enumerate(glove.index)}
+    ranks = {word: rank + 1 for word, rank in wink_glove()[0].items() if word in glove.index}
     frequencies = as_frequencies("rank", ranks, draw.hidden)
     ids_of = dict(
         zip(base.words, (model.tokenizer.whole_words[word] for word in base.words), strict=True)
@@ -105,9 +105,10 @@ def _draw(
     for place, text in enumerate(sentences):
         for word in dict.fromkeys(re.findall(r"(?<= )[a-z]+(?= )", text)):
             where[word].append(place)
-    row_of, ranks = model.tokenizer.whole_words, {word: i for i, word in enumerate(glove.index)}
-    whole = [word for word in base.words if word in ranks and word.isalpha() and word.islower()]
-    # The table has words of the model alone; how frequent they are, their order in GloVe says.
+    row_of, (ranks, _) = model.tokenizer.whole_words, wink_glove()
+    whole = [
+        word for word in base.words if word in glove.index and word.isalpha() and word.islower()
+    ]
     can_be_hidden = [
         word
         for word in whole

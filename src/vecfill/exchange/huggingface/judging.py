@@ -28,6 +28,10 @@ MOST_LOSS, MOST_LOSS_EACH = 0.02, 1e-4
 each of many. Of 200 hidden words of SmolLM2, the true rows take about as much."""
 FEWEST_WORDS = 20
 """Whole words that say how near a token is to its pieces."""
+MOST_FARTHER = {"encoder": 1.0, "causal": 1.5}
+"""How many times as far as whole words new tokens may be from their pieces. Medical terms of MiniLM
+that agreed less with people than their pieces were 1.2 and 1.5 times as far, distilled ones .3. In
+SmolLM2, rows of hidden words that are good by their losses were 1.3 times as far."""
 CLEAR = 2.0
 """Standard errors by which a difference is beyond chance."""
 SHORTEST = 4
@@ -83,9 +87,10 @@ def harm_of(running: RunningModel, model: ModelFolder, sample: OutputSample | No
     of_words = _agreement(running, *_words(running, model)).reshape(len(JUDGED), -1).mean(axis=0)
     harms: list[str] = []
     if of_words.size >= FEWEST_WORDS:
-        difference = float(of_words.mean() - of_terms.mean())
-        error = float(np.hypot(*(part.std() / np.sqrt(part.size) for part in (of_terms, of_words))))
-        if difference > CLEAR * error:
+        farther = MOST_FARTHER[str(running.kind)]
+        difference = float((1 - of_terms).mean() - farther * (1 - of_words).mean())
+        errors = [part.std() / np.sqrt(part.size) for part in (of_terms, farther * of_words)]
+        if difference > CLEAR * float(np.hypot(*errors)):
             harms.append("they are farther from the reading of the pieces than whole words are")
     is_unchanged = _is_unchanged(running)
     if not is_unchanged:

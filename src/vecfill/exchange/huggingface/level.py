@@ -186,11 +186,11 @@ def as_frequencies(by: str, amounts: Mapping[str, Any], terms: Sequence[str]) ->
 
     Examples
     --------
-    >>> as_frequencies("rank", {"the": 1, "radon": 100}, ["radon"]).new["radon"].round(1)
+    >>> round(as_frequencies("rank", {"the": 1, "radon": 100}, ["radon"]).new["radon"], 1)
     -4.6
     """
     sign = 1.0 if by == "counts" else -1.0
-    logs = {word: sign * np.log(amount) for word, amount in amounts.items() if amount > 0}
+    logs = {word: sign * float(np.log(amount)) for word, amount in amounts.items() if amount > 0}
     new = set(terms)
     return Frequencies(
         by,
