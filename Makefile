@@ -101,7 +101,7 @@ docs: $(DEV) ## the documentation site; open site/index.html
 
 fuzz: $(DEV) ## fuzz the readers of every format for MINUTES=5 (FUZZ="--compiled --inputs 1000000"), or FUZZ=options
 ifeq ($(firstword $(FUZZ)),options)
-	$(BIN)/python scripts/fuzz_options.py --runs $(or $(RUNS),5000) $(wordlist 2,99,$(FUZZ))
+	$(BIN)/python -m scripts.fuzz_options --runs $(or $(RUNS),5000) $(wordlist 2,99,$(FUZZ))
 else
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py --minutes $(or $(MINUTES),5) $(FUZZ)

@@ -183,6 +183,9 @@ def sections(*, is_full: bool) -> dict[str, Callable[[], object]]:
         "names": names_job.names_job,
         "wide": lambda: wide.wide(dense=is_full),
         "default": lambda: default_path.default_path(FULL_SIZES if is_full else FULL_SIZES[:1]),
+        "kernel_ridge": lambda: default_path.beside_kernel_ridge(
+            [2000, 5000, 10_000] if is_full else [2000, 5000]
+        ),
         "default_growth": lambda: default_path.growth(default_path.GROWTH[: 4 if is_full else 2]),
     }
     if not is_full:

@@ -29,6 +29,7 @@ NAMES = (
     "new-tokens",
     "new-tokens-causal",
     "new-tokens-medical",
+    "migration",
     "atoms",
 )
 

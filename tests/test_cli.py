@@ -294,9 +294,34 @@ def test_a_fault_of_the_machine_is_no_bug_of_ours(world, monkeypatch, error, wor
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
     monkeypatch.setattr("vecfill.jobs.enrich.enrich", fail)
+    # After the import above, which loads Numba.
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
     assert words in world.refused(*IMPUTE)
+
+
+@pytest.mark.parametrize("message", ["install seems to be broken", "Could not find/load shared"])
+def test_parts_that_do_not_load_under_a_limit_are_a_lack_of_memory(world, monkeypatch, message):
+    def fail(*_, **__):
+        raise ImportError(f"{message} object")
+
+    monkeypatch.setattr("vecfill.jobs.enrich.enrich", fail)
+    assert world.run(*IMPUTE)[0] == 1
+    monkeypatch.setattr("vecfill.cli._address_space", lambda: 1 << 30)
+    assert "not enough memory" in world.refused(*IMPUTE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+@pytest.mark.parametrize("megabytes", [100, 300])
+def test_a_tight_limit_of_the_address_space_is_refused_before_libraries_end_us(world, megabytes):
+    limited = f'ulimit -v {megabytes << 10} && exec "$0" -m vecfill "$@"'
+    run = subprocess.run(
+        ["sh", "-c", limited, sys.executable, *IMPUTE], cwd=world.folder, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 2
+    assert f"limited to {megabytes} MB (ulimit -v)" in " ".join(run.stderr.split())
+    assert "new.vec" not in world.names()
 
 
 def test_numba_itself_says_what_the_shell_understands(world):

@@ -43,6 +43,7 @@ def test_every_argument_and_option_says_what_it_is():
         "match",
         "tokens",
         "status",
+        "migrate",
         "add",
         "inspect",
         "verify",

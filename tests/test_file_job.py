@@ -75,6 +75,9 @@ def test_the_manifest_says_how_the_result_was_made(world):
     assert about["counts"]["added"] == 15
     assert about["matched"] == {"exact": N_KNOWN, "none": 15}
     assert about["words"]["town3"] == "town3"
+    stages = list(about["seconds"])
+    assert stages.index("Choosing the method") < stages.index("Imputing")
+    assert all(spent >= 0 for spent in about["seconds"].values())
     enriched(world, manifest=False, overwrite=True)
 
 

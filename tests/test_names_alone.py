@@ -92,6 +92,13 @@ def test_a_source_of_names_asks_for_entities_that_no_other_describes(base):
     assert "asked" not in [each.name for each in found.sources]
 
 
+def test_a_source_called_as_what_names_say_is_refused(base):
+    facts = pd.DataFrame(truth()[:, :3], index=NAMES)
+    with pytest.raises(vf.InputError, match="a source is called 'names', as what names say is"):
+        vf.impute({"names": facts}, base, names="spelling")
+    assert len(vf.impute({"names": facts}, base, names="off").embedding) == len(NAMES) - N_KNOWN
+
+
 def test_a_column_of_counts_is_no_feature(base):
     table = pd.DataFrame({"drug": NAMES, "n": np.arange(len(NAMES)) + 1})
     found = vf.impute(table, base, names="spelling", counts="n")
@@ -169,3 +176,40 @@ def test_a_list_and_a_file_of_vectors_are_sources_beside_a_table_in_a_shell(base
     told = capsys.readouterr().out
     assert "35 added" in told
     assert "other" in told
+
+
+@pytest.fixture(scope="module")
+def of_a_vocabulary():
+    """Names of three syllables; the vector of a word of the vocabulary is the sum of those."""
+    rng = np.random.default_rng(0)
+    syllables = [first + middle + last for first in "bdfgkl" for middle in "aeiou" for last in "mn"]
+    meaning = rng.normal(size=(len(syllables), 4))
+    chosen = rng.permutation(np.unique(rng.integers(0, len(syllables), (6000, 3)), axis=0))[:2600]
+    words = ["".join(syllables[syllable] for syllable in row) for row in chosen]
+    vectors = meaning[chosen].sum(axis=1) + 0.2 * rng.normal(size=(len(words), 4))
+    whole = vf.Embedding(words[:2500], vectors[:2500])
+    names = [*words[:120], *words[2500:2560]]
+    return words, vectors, vf.impute(pd.DataFrame({"name": names}), whole, names="auto")
+
+
+def test_what_spelling_suggests_is_weighed_beside_what_known_names_teach(of_a_vocabulary):
+    words, vectors, result = of_a_vocabulary
+    assert [source.name for source in result.sources] == ["names", "letters", "spelling"]
+    assert result.embedding.words == tuple(words[2500:2560])
+    assert np.median(cosines(result.embedding.vectors, vectors[2500:2560])) > 0.9
+    spelling = result.sources[2]
+    assert str(spelling.predictor.in_words()) == "as the vocabulary says"
+    shares = result.explain(words[2500]).source_shares
+    assert set(shares) == {source.name for source in result.sources if source.is_kept}
+
+
+def test_sources_of_names_go_on_in_a_saved_model(of_a_vocabulary, tmp_path):
+    words, vectors, result = of_a_vocabulary
+    result.save(tmp_path / "names.vecfill")
+    model = vf.load(tmp_path / "names.vecfill")
+    again = model.add(pd.DataFrame({"name": words[2560:2600]}))
+    assert np.median(cosines(again.embedding.vectors, vectors[2560:2600])) > 0.9
+    in_memory = result.to_model().add(pd.DataFrame({"name": words[2560:2600]}))
+    np.testing.assert_array_equal(again.embedding.vectors, in_memory.embedding.vectors)
+    shares = again.explain(words[2560]).source_shares
+    assert set(shares) == {source.name for source in result.sources if source.is_kept}

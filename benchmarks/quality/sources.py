@@ -8,6 +8,10 @@ name or a description read by a sentence model (MiniLM), or a second embedding. 
 the text and regress", and the other rivals work with the first source. Everything is chosen inside
 the training folds. Intervals are 95 % bootstrap intervals of the difference.
 
+*All names alone* are the sources of names with no other. *Names in one block* have the guess by
+spelling and n-grams side by side, as they were before each became a source, and parts; *fused,
+names in one block* has them in place of today's sources of names.
+
 *Like the unknown* weights hidden rows so that names of several words, and words with an inflected
 sibling in the vocabulary, are as frequent among them as among the unknown entities.
 
@@ -24,7 +28,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,8 +41,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import downloads
 from comparing import (
     MEASURES,
+    Scores,
     above,
     add_sizes,
+    cells,
     compared,
     fewer,
     folds_of,
@@ -50,14 +57,16 @@ from sets import GLOVE, SETS, Set
 import vecfill as vf
 from vecfill.inputs.alignment import described
 from vecfill.inputs.domain import as_domain
+from vecfill.inputs.names.domains import LETTERS, NAME_SOURCES, NAMES, PARTS, SPELLING
 from vecfill.inputs.names.folding import folded
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.prepared import Domain
+from vecfill.inputs.prepared import Domain, Source
 from vecfill.inputs.sources import read_sources
 from vecfill.machine.blas import one_blas_thread
 from vecfill.model.sources import SourcesSpace
-from vecfill.model.space import Space
+from vecfill.model.space import Member, Space
 from vecfill.trust.choose.decision import decide
+from vecfill.trust.choose.folds import Fold
 from vecfill.trust.compare.rivals import RIVALS
 
 
@@ -159,6 +168,63 @@ def joint_domain(data: Set, sources: Mapping[str, Any]) -> Domain:
     return found
 
 
+def names_in_one_block(domain: Domain) -> list[Source]:
+    """The sources of a domain with names in one block: the guess by spelling, and n-grams."""
+    sources = {source.name: source.variants for source in domain.sources}
+    if LETTERS not in sources:
+        return list(domain.sources)
+    (names,), (letters,) = sources[NAMES], sources[LETTERS]
+    columns = [at for at, name in enumerate(names.columns) if not name.startswith("near")]
+    guess = [at for at, name in enumerate(names.columns) if name.startswith("guess")]
+    grams = np.zeros((len(names), letters.vectors.shape[1]))
+    row_of = {name: row for row, name in enumerate(letters.entities)}
+    pairs = [(row, row_of[name]) for row, name in enumerate(names.entities) if name in row_of]
+    rows, of_letters = np.array(pairs).T
+    grams[rows] = letters.vectors[of_letters]
+    grams -= grams.mean(axis=0)
+    grams *= names.vectors[:, guess].std(axis=0).mean() / grams.std(axis=0).mean()
+    block = np.hstack([names.vectors[:, columns], grams])
+    old = replace(names, vectors=block, columns=tuple(map(str, range(block.shape[1]))))
+    kept = [each for each in domain.sources if each.name not in (NAMES, LETTERS, SPELLING)]
+    others = [each for each in kept if each.name != PARTS]
+    return [*others, Source(NAMES, (old,)), *(each for each in kept if each.name == PARTS)]
+
+
+def space_of(sources: Sequence[Source], domain: Domain) -> SourcesSpace:
+    """The space of some sources of a domain, with a row for each of its entities."""
+    row_of = {name: row for row, name in enumerate(domain.entities)}
+    members = [
+        [
+            Member(
+                source.name,
+                Space.of_domain(variant),
+                np.array([row_of[name] for name in variant.entities]),
+                len(row_of),
+                variant.is_guess,
+            )
+            for variant in source.variants
+        ]
+        for source in sources
+    ]
+    return SourcesSpace(members, kinds=domain.kinds)
+
+
+def of_names(domain: Domain, data: Set, folds: list[Fold], goal: str) -> Scores:
+    """Hidden rows by names alone, and by names as they were before; all chosen in the fold."""
+    before = names_in_one_block(domain)
+    ways = {
+        "fused, names in one block": before,
+        "all names alone": [each for each in domain.sources if each.name in NAME_SOURCES],
+        "names in one block alone": [each for each in before if each.name in NAME_SOURCES],
+    }
+    scores = {}
+    for way, sources in ways.items():
+        if sources:
+            space = space_of(sources, domain)
+            scores[way] = compared(space, data, folds, goal, rivals={}).scores["auto"]
+    return scores
+
+
 def kinds(data: Set) -> np.ndarray:
     """How each entity's name relates to the vocabulary: what the unknown ones are mostly not."""
     words = data.vocabulary.words if data.vocabulary is not None else []
@@ -177,6 +243,17 @@ def weights_like_unknown(data: Set, hidden: np.ndarray) -> np.ndarray:
     return weights / weights.mean()
 
 
+def by_kind(data: Set, scores: Scores, hidden: np.ndarray) -> None:
+    """Print the ways with names by kinds of names: most unknown ones have no other form."""
+    kind = kinds(data)[hidden]
+    ways = [way for way in scores if way == "auto" or "names" in way.split()]
+    print("\n| method | " + " | ".join(np.unique(kind)) + " |")
+    print("| --- |" + " --- |" * np.unique(kind).size)
+    for way in ways:
+        means = [weighted({way: scores[way]}, kind == each)[way] for each in np.unique(kind)]
+        print(f"| {way} | {' | '.join(map(cells, means))} |", flush=True)
+
+
 def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str, Any]:
     data = fewer(SETS[name](), n_rows)
     start = time.process_time()
@@ -186,6 +263,7 @@ def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str
     folds = folds_of(data, n_hidden)
     with one_blas_thread():
         scores = compared(space, data, folds, goal).scores
+        scores |= of_names(domain, data, folds, goal)
     seconds = time.process_time() - start - read
     hidden = np.concatenate([fold.hidden for fold in folds])
     every, like = np.ones(hidden.size), weights_like_unknown(data, hidden)
@@ -205,6 +283,16 @@ def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str
         "cpu_seconds": {"reading": read, "evaluating": seconds},
     }
     show(f"{data}, {hidden.size} hidden at random", told["methods"], told["differences"])
+    if "all names alone" in scores:
+        alone = {
+            "names in one block alone": above(scores, every, "names alone")[
+                "names in one block alone"
+            ]
+        }
+        means = {way: told["methods"][way] for way in ("names alone", *alone)}
+        show(f"{data.name}, names alone", means, alone, "all names alone")
+        told["names_alone_differences"] = alone
+    by_kind(data, scores, hidden)
     if like.std() > 0:
         title = f"{data.name}, the same rows weighted like the unknown"
         show(title, told["like_unknown"], told["like_unknown_differences"])

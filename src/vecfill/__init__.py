@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from vecfill.inputs.texts.text import text
     from vecfill.io import read_embedding, write_embedding
     from vecfill.jobs.enrich import enrich
+    from vecfill.jobs.migrate import evaluate_migration, migrate
+    from vecfill.jobs.migrate_columns import migrate_columns
     from vecfill.jobs.table import fill_table
     from vecfill.living.model import LivingModel, load
     from vecfill.machine.progress import ProgressBar
@@ -83,6 +85,7 @@ __all__ = [
     "edges",
     "enrich",
     "evaluate",
+    "evaluate_migration",
     "fill",
     "fill_duckdb",
     "fill_lancedb",
@@ -93,6 +96,8 @@ __all__ = [
     "impute_dataset",
     "impute_tokens",
     "load",
+    "migrate",
+    "migrate_columns",
     "read_embedding",
     "read_model",
     "text",
@@ -130,6 +135,7 @@ _HOMES = {
     "add_tokens": "vecfill.exchange.huggingface.adding",
     "enrich": "vecfill.jobs.enrich",
     "evaluate": "vecfill.run",
+    "evaluate_migration": "vecfill.jobs.migrate",
     "fill": "vecfill.exchange.stores",
     "fill_duckdb": "vecfill.exchange.duckdb",
     "fill_lancedb": "vecfill.exchange.lancedb",
@@ -140,6 +146,8 @@ _HOMES = {
     "impute_dataset": "vecfill.distributed.job",
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
     "load": "vecfill.living.model",
+    "migrate": "vecfill.jobs.migrate",
+    "migrate_columns": "vecfill.jobs.migrate_columns",
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",

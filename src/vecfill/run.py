@@ -33,6 +33,7 @@ from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import true_lengths
 from vecfill.trust.notes import (
     collapsed,
+    counts_notes,
     degree_notes,
     leak_notes,
     notes_on_trust,
@@ -126,9 +127,11 @@ def impute_aligned(
         min_degrees = requested.min_degrees or MIN_DEGREES
     _refuse_one_method(alignment.domain, requested, how)
     space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    progress("Looking for leaks", 0, 0)
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
     give_back()
+    progress("Choosing the method", 0, 0)
     decision = _decided(space, alignment, requested, how, leaks, progress)
     is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
@@ -146,6 +149,7 @@ def impute_aligned(
     is_kept = within_limits(proof.confidence, trust, alignment.is_known) & is_described
     progress("Looking at the vectors", 0, 0)
     sanity = _sanity(model, alignment, proof, is_described)
+    progress("Looking at the vectors", 1, 1)
     if sanity is not None and sanity.verdict == "collapsed" and not how.force:
         raise CollapseError(" ".join([collapsed(sanity), *map(str, leaks)]))
     return Result(
@@ -212,6 +216,12 @@ def _decided(
     progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
+
+    def chosen(n_done: int, n_steps: int) -> None:
+        progress("Choosing the method", n_done, n_steps)
+        if n_done >= n_steps:
+            progress("Weighing rarity", 0, 0)
+
     if requested is not None:
         requested = requested.fitted_to(space)
     elif not _can_choose(alignment, how):
@@ -233,7 +243,7 @@ def _decided(
             goal=how.goal,
             candidates=how.candidates,
             seed=how.seed,
-            progress=partial(progress, "Choosing the method"),
+            progress=chosen,
         )
     if not alignment.is_known.all():
         refuse_without_signal(decision.choice, how, leaks)
@@ -351,7 +361,8 @@ def evaluate_aligned(
         seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
-    return replace(evaluation, leaks=leaks)
+    notes = () if hide == "rarest" else counts_notes(alignment, folds)
+    return replace(evaluation, leaks=leaks, notes=notes)
 
 
 def check_evaluated(ask: Ask) -> None:

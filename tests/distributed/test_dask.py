@@ -6,6 +6,8 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -82,6 +84,31 @@ def test_a_worker_that_dies_loses_nothing_and_settings_are_ours(tmp_path: Path) 
             Task("test", str(path.stem), die_once, {"path": str(path)}, (path,)) for path in paths
         )
     assert all(pieces.is_whole(path) for path in paths)
+
+
+ORPHANS = """
+import os, signal
+from functools import partial
+from vecfill.distributed.dask import Dask
+if __name__ == "__main__":
+    engine = Dask(workers=2)
+    started = [engine.submit(partial(os.write, 1), b"started ") for _ in range(2)]
+    print(*(future.result() for future in started), flush=True)
+    engine.submit(signal.sigwait, [signal.SIGUSR1])
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwait"), reason="needs signals")
+def test_workers_end_when_the_driver_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "driver.py"
+    script.write_text(ORPHANS)
+    driver = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    # Workers hold the same end of the pipe, so it closes when the last one is gone.
+    driver.communicate(timeout=10)
+    assert driver.returncode == -signal.SIGKILL
 
 
 def test_a_port_that_is_taken_stops_no_cluster() -> None:

@@ -17,6 +17,7 @@ Words become calls in:
 - `imputing`: The command that imputes: an embedding and a table, one table, or datasets beyond
   memory.
 - `models`: The commands for models in files: add entities to one, and say what is in one.
+- `migrating`: `vecfill migrate`: from one embedding to another, or whether to stay.
 - `tokens`: `vecfill tokens`: terms that become tokens of a language model.
 - `files`: Commands on files that are there: prove that known rows are unchanged, write another
   format.
@@ -33,6 +34,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import signal
 import sys
@@ -43,6 +45,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 DONE, BUG, BAD_INPUT, NO_SIGNAL = 0, 1, 2, 3
+
+# Below, OpenBLAS ends the process itself, or parts of SciPy do not load: tried in steps of 50 MB on
+# two cores, `impute --method paper` first got as far as a message of ours with 400 MB.
+LEAST_ADDRESS_SPACE = 400 << 20
+"""Bytes of address space below which no command is begun."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,6 +112,8 @@ def _status(words: list[str]) -> int:
     is_debug = "--debug" in words
     try:
         _make_streams_safe()
+        if _is_too_tight(words):
+            return BAD_INPUT
         _check_environment()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -149,6 +158,31 @@ def _check_environment() -> None:
             f"the environment variable SOURCE_DATE_EPOCH is {seconds!r}, but it must be a whole "
             "number of seconds since 1970. Correct it, or unset it."
         ) from None
+
+
+def _is_too_tight(words: Sequence[str]) -> bool:
+    """Say so if there is too little address space to load what a command needs."""
+    limit = _address_space()
+    if limit >= LEAST_ADDRESS_SPACE or not words or {"--help", "--version"} & {*words}:
+        return False
+    # In plain words: what lays out messages loads the libraries that would not fit.
+    print(
+        f"vecfill: error: not enough memory: the address space is limited to {int(limit) >> 20:,} "
+        f"MB (ulimit -v), and libraries end the process below {LEAST_ADDRESS_SPACE >> 20:,} MB. "
+        "Raise the limit, or lift it (ulimit -v unlimited).",
+        file=sys.stderr,
+    )
+    return True
+
+
+def _address_space() -> float:
+    """Return how many bytes of address space this process may have."""
+    try:
+        import resource
+    except ImportError:
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _abandon_stdout() -> None:
@@ -208,12 +242,17 @@ _SIGNS_OF_SHORTAGE = (
     "can't start new thread",
     "unable to allocate",
 )
+# What they say if a part of them could not be loaded, which under a limit has that reason.
+_SIGNS_OF_MISSING_PARTS = ("seems to be broken", "could not find/load shared object")
 
 
 def _fault_of_machine(error: Exception) -> str | None:
     """Return what is wrong with the machine or its settings, if that is why something failed."""
     message = str(error).lower()
-    if isinstance(error, MemoryError) or any(sign in message for sign in _SIGNS_OF_SHORTAGE):
+    signs = _SIGNS_OF_SHORTAGE
+    if _address_space() < math.inf:
+        signs += _SIGNS_OF_MISSING_PARTS
+    if isinstance(error, MemoryError) or any(sign in message for sign in signs):
         return "not enough memory. Use a larger machine, or fewer entities at a time."
     # Numba reads it when it is first loaded, deep inside a command.
     n_threads = os.environ.get("NUMBA_NUM_THREADS")

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from vecfill.cli import console, options
+from vecfill.cli import console, options, summary
 from vecfill.cli.files import convert, verify
 from vecfill.cli.imputing import impute, status
+from vecfill.cli.migrating import migrate
 from vecfill.cli.models import add, inspect
 from vecfill.cli.tokens import tokens
 from vecfill.requests import Ask, Method, Reading
@@ -40,6 +41,10 @@ EXAMPLES = {
     "explain": "vecfill explain glove.txt cities.csv 'Fort Worth' -n 5",
     "match": "vecfill match glove.txt cities.csv -o matches.csv",
     "tokens": "vecfill tokens model/ terms.txt --source pieces -o new-model/",
+    "migrate": """
+        vecfill migrate old.parquet sample-of-new.parquet
+        vecfill migrate old.parquet sample-of-new.parquet -o new.parquet --table first.csv
+        """,
     "add": """
         vecfill add cities.vecfill new.csv -o new.txt
         vecfill add cities.vecfill new.csv -o more.txt --append-to enriched.txt
@@ -171,17 +176,20 @@ def evaluate(
     Known rows are hidden and imputed in turn. Nothing is written.
     """
     from vecfill.inputs.alignment import align
+    from vecfill.machine.progress import Stopwatch
     from vecfill.run import evaluate_aligned
 
     base, described = options.files(embedding, table, ask.reading.vector)
     with console.Progress() as progress:
-        alignment = align(described, base, ask.reading, fuses=True, progress=progress)
+        watch = Stopwatch(progress)
+        alignment = align(described, base, ask.reading, fuses=True, progress=watch)
         evaluation = evaluate_aligned(
-            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=progress
+            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=watch
         )
     console.show(evaluation, alignment.notes, json=json)
     if verbose and not json:
         console.out(f"exactly: {evaluation.chosen}")
+        console.out(f"time: {summary.stages(watch.seconds)}")
 
 
 @registered("explain")
@@ -270,6 +278,7 @@ def match_command(
 
 registered("tokens")(tokens)
 registered("status")(status)
+registered("migrate")(migrate)
 registered("add")(add)
 registered("inspect")(inspect)
 registered("verify")(verify)

@@ -71,7 +71,7 @@ JobsOption = Annotated[
 ]  # fmt: skip
 JsonOption = Annotated[bool, flag("--json", "Output", "Print JSON instead of text.")]
 VerboseOption = Annotated[
-    bool, flag("--verbose", "Output", "Print the exact values of the chosen setting too.")
+    bool, flag("--verbose", "Output", "Print the exact setting, and seconds by stage, too.")
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,20 @@ def imputed(enrichment: Enrichment, *, is_table: bool, is_verbose: bool) -> list
         names = ", ".join(_short(suspicion.entity) for suspicion in result.suspicious[:3])
         suspects = count(len(result.suspicious), "known entity")
         lines.append(("Check", f"{suspects} contradicted by their neighbours, such as {names}"))
+    if is_verbose:
+        lines.append(("Time", stages(enrichment.seconds)))
     return lines
+
+
+def stages(seconds: Mapping[str, float]) -> str:
+    """Return how long each stage took.
+
+    Examples
+    --------
+    >>> stages({"Reading the table": 0.24, "Imputing": 3.0})
+    'reading the table 0.2 s, imputing 3.0 s'
+    """
+    return ", ".join(f"{stage.lower()} {spent:.1f} s" for stage, spent in seconds.items())
 
 
 def trust(result: Result) -> list[Line]:

@@ -12,6 +12,7 @@ can run. Read in this order:
 - `alignment`: which entities are known, and their vectors
 - `preparing`, `partition`, `graph`, `weighing`: rows in cells, neighbours, tree and weights
 - `trend`, `solving`: vectors of the unknown rows
+- `sampling`: what a sample of rows in memory shows: twins, leaks, whether there is a signal
 - `methods`: these stages for one method, or for the best of a few as hidden rows judge them
 - `emitting`, `job`: parts, output and manifest; the whole job
 """

@@ -7,6 +7,7 @@ Known vectors are kept in slabs of columns, because that is how propagation read
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,16 @@ class Known:
     def vectors(self, block: int) -> np.ndarray:
         """Return the vectors of a block of known rows."""
         return joined_slabs(read_array(self.layout.piece("known", "slabs", block)), self.n_dims)
+
+    def some_vectors(self, places: np.ndarray) -> np.ndarray:
+        """Return the vectors of some known rows, whose places among them ascend."""
+        vectors = np.empty((places.size, self.n_dims))
+        edges = [span.start for span in self.blocks] + [self.n_known]
+        cuts = np.searchsorted(places, edges)
+        for block, (first, last) in enumerate(pairwise(cuts)):
+            if first < last:
+                vectors[first:last] = self.vectors(block)[places[first:last] - edges[block]]
+        return vectors
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Emission:
 
     chosen: Chosen
     trust: Trust
+    is_void: bool = False
+    """Whether hidden rows prove nothing, because the rows hold the answer for known ones."""
 
     @property
     def layout(self) -> Layout:
@@ -63,6 +65,8 @@ class Emission:
             signals, level = solved.signals(vectors), self.trust.level
             confidence = learn_confidence(chosen.hidden, signals, level=level)
             assert confidence is not None
+            if self.is_void:
+                confidence = confidence.unproved()
             columns["confidence"] = pa.array(confidence.values)
             columns["lower_bound"] = pa.array(confidence.lower_bound)
         return columns
@@ -82,10 +86,14 @@ def emit(emission: Emission, block: int, first: int) -> pa.Table:
     solved = SolvedRows(system, emission.chosen.trend, rows, part, np.arange(part.start, part.stop))
     names = read_table(names_piece(layout, block)).column("entity").take(pa.array(unknown))
     table = pa.table({"entity": names, **emission.columns(solved)})
+    if "confidence" not in table.column_names:
+        return table
     limits = {"confidence": trust.min_confidence, "lower_bound": trust.min_bound}
     for name, least in limits.items():
         if least is not None:
             table = table.filter(pc.greater_equal(table[name], least))
+    if trust.min_confidence is not None:
+        table = table.filter(pc.greater(table["lower_bound"], -1.0))
     return table
 
 

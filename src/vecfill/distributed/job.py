@@ -32,6 +32,7 @@ from vecfill.distributed.methods import (
     checked_method,
     choose_method,
 )
+from vecfill.distributed.sampling import in_sample, leaks_in
 from vecfill.distributed.tasks import Progress, Runner
 from vecfill.errors import InputError, NoSignalError, OptionError
 from vecfill.io.provenance import provenance
@@ -39,7 +40,8 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.search.cells import MOST_CELLS
 from vecfill.model.predictors import LatentSemantic
 from vecfill.requests import Ask, Method, Reading, Scale, Trust, takes
-from vecfill.trust.notes import no_signal
+from vecfill.trust.notes import leak_notes, no_signal
+from vecfill.trust.prove.leaks import Leak
 from vecfill.wording import count, percent
 
 ONE_PROCESS_ROWS = 200_000
@@ -70,12 +72,14 @@ class DatasetResult:
     """Mean measures on hidden known rows under the predictor used."""
     tried: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
+    """What gives known entities away, such as a column made from their vectors."""
     work: dict[str, Any] = field(default_factory=dict)
     """Tasks that were run and found done, and the engine."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return dict(vars(self))
+        return {**vars(self), "leaks": [leak.to_dict() for leak in self.leaks]}
 
     def __repr__(self) -> str:
         trust = "" if self.coverage is None else f", bounds held for {percent(self.coverage, 1)}"
@@ -223,11 +227,21 @@ class _Job:
             _refuse_limits(trust, known.n_known)
         budget = max(memory // 4, memory - PROCESS_BYTES * (n_workers + 1))
         ground = Ground(runner, layout, known, self.recall, budget)
+        leaks = leaks_in(runner, known, features)
+        is_void = any(leak.lowers_trust for leak in leaks)
+        notes += tuple(
+            in_sample(note, layout.n_rows) for note in leak_notes(leaks, is_void=is_void)
+        )
         chosen = choose_method(ground, how, self.predictor, trust.level)
+        if is_void:
+            chosen = replace(chosen, coverage=None)
         if chosen.choice is not None and not chosen.choice.has_signal and not how.force:
             raise NoSignalError(no_signal(chosen.choice))
-        parts = emitted(runner, Emission(chosen, trust)) if known.n_known < layout.n_rows else []
+        parts = []
+        if known.n_known < layout.n_rows:
+            parts = emitted(runner, Emission(chosen, trust, is_void))
         result = self._result(runner, known, chosen, parts, notes)
+        result = replace(result, leaks=leaks)
         publish(self.out, parts, self._manifest(result, inputs))
         return result
 
@@ -311,7 +325,7 @@ class _Job:
                 for predictor, means in zip(choice.tried, choice.means, strict=True)
             ),
             notes,
-            {"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
+            work={"engine": engine.name, "workers": engine.n_workers, "tasks_run": runner.n_run},
         )  # fmt: skip
 
     def _manifest(self, result: DatasetResult, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from vecfill.distributed.layout import Layout
 from vecfill.distributed.partition import Partition, partitioned
 from vecfill.distributed.pieces import read_array, write_array
 from vecfill.distributed.preparing import PREPARATIONS, prepared
+from vecfill.distributed.sampling import HasTwin, have_twins, known_by_chance, no_twins
 from vecfill.distributed.solving import Solving, System, n_slabs, slab_piece, solved
 from vecfill.distributed.tasks import Runner
 from vecfill.distributed.trend import Trend, fitted_trend
@@ -33,7 +33,7 @@ from vecfill.model.predictors.base import TOL
 from vecfill.model.stretch import stretch_of
 from vecfill.requests import Method
 from vecfill.trust.choose.candidates import FIRST_RIDGE, with_trends
-from vecfill.trust.choose.choice import Choice, judged
+from vecfill.trust.choose.choice import ChanceOf, Choice, judged, permutation_p_value
 from vecfill.trust.choose.folds import Fold, dealt_out, fold_of
 from vecfill.trust.choose.scores import Judge
 from vecfill.trust.choose.trials import pool_of
@@ -49,8 +49,10 @@ FEWEST_KNOWN = HIDDEN_SHARE * FEWEST_HIDDEN
 """Known rows of which enough can be hidden to choose a method, or to teach confidence."""
 
 
-def hidden_places(n_known: int, seed: int) -> np.ndarray:
+def hidden_places(n_known: int, seed: int, has_twin: HasTwin = no_twins) -> np.ndarray:
     """Return which known rows are hidden, as places among them; none if there are too few.
+
+    A row with a twin stays: its vector would be there to be copied.
 
     Examples
     --------
@@ -60,12 +62,16 @@ def hidden_places(n_known: int, seed: int) -> np.ndarray:
     n_hidden = min(ENOUGH_HIDDEN, n_known // HIDDEN_SHARE)
     if n_hidden < FEWEST_HIDDEN:
         return np.empty(0, np.int64)
-    return np.sort(np.random.default_rng(seed).permutation(n_known)[:n_hidden])
+    # As many again, to take the places of those that stay.
+    order = np.random.default_rng(seed).permutation(n_known)[: 2 * n_hidden]
+    places = order[~has_twin(order)][:n_hidden]
+    return np.sort(places) if places.size >= FEWEST_HIDDEN else np.empty(0, np.int64)
 
 
-def hide(known: Known, seed: int) -> Fold:
+def hide(runner: Runner, known: Known, seed: int) -> Fold:
     """Return the rows to hide; write which rows are seen in each variant, and which are mixed."""
-    fold = fold_of(known.is_known(), hidden_places(known.n_known, seed))
+    places = hidden_places(known.n_known, seed, lambda places: have_twins(runner, known, places))
+    fold = fold_of(known.is_known(), places)
     is_seen = np.ones(known.n_known, np.bool_)
     write_array(known.layout.piece("known", "seen_final"), is_seen)
     is_seen[fold.truth] = False
@@ -163,13 +169,7 @@ class HiddenRows:
         """Return known vectors against which predictions are scored, and the places of truths."""
         known = self.sample.known
         pool = pool_of(self.fold.truth, known.n_known)
-        vectors = np.empty((pool.size, known.n_dims))
-        edges = [span.start for span in known.blocks] + [known.n_known]
-        cuts = np.searchsorted(pool, edges)
-        for block, (first, last) in enumerate(pairwise(cuts)):
-            if first < last:
-                vectors[first:last] = known.vectors(block)[pool[first:last] - edges[block]]
-        judge = Judge(vectors, read_array(self.sample.piece("centre")))
+        judge = Judge(known.some_vectors(pool), read_array(self.sample.piece("centre")))
         return judge, np.searchsorted(pool, self.fold.truth)
 
     def solved(self, system: System, trend: Trend | None) -> SolvedRows:
@@ -187,11 +187,15 @@ class HiddenRows:
 
 
 def chosen(
-    judge: Judge, truth: np.ndarray, predictions: Mapping[LatentSemantic, np.ndarray], goal: str
+    judge: Judge,
+    truth: np.ndarray,
+    predictions: Mapping[LatentSemantic, np.ndarray],
+    goal: str,
+    p_value: ChanceOf = permutation_p_value,
 ) -> Choice:
     """Return the candidate whose predictions of hidden rows are best, as the judge sees them.
 
-    `truth` says which of the judge's known vectors are true.
+    `truth` says which of the judge's known vectors are true, and `p_value` how likely chance is.
     """
     steps = {predictor: vectors - judge.centre for predictor, vectors in predictions.items()}
     true_vectors = judge.known[truth]
@@ -203,6 +207,7 @@ def chosen(
         dealt_out(truth.size),
         lambda predictor: stretch_of(judge.centre, steps[predictor], true_vectors),
         goal,
+        p_value,
     )
 
 
@@ -314,7 +319,7 @@ def choose_method(
 ) -> Chosen:
     """Return the method asked for, or the one that imputes hidden rows best, and what it solved."""
     runner, known = ground.runner, ground.known
-    fold = hide(known, how.seed)
+    fold = hide(runner, known, how.seed)
     final, sample = Sample(known, "final"), Sample(known, "hidden")
     has_hidden = bool(fold.hidden.size)
     if predictor is None and not has_hidden:
@@ -329,7 +334,8 @@ def choose_method(
     hidden_rows, choice = HiddenRows(sample, fold), None
     graphs: dict[str, tuple[Partition, Search]] = {}
     if predictor is None:
-        choice = _compared(ground, hidden_rows, graphs, how.goal)
+        p_value = known_by_chance(runner, known, AUTO_PREPARATIONS)
+        choice = _compared(ground, hidden_rows, graphs, how.goal, p_value)
         assert isinstance(choice.predictor, LatentSemantic)
         predictor = choice.predictor
     if predictor.preparation not in graphs:
@@ -354,6 +360,7 @@ def _compared(
     hidden: HiddenRows,
     graphs: dict[str, tuple[Partition, Search]],
     goal: str,
+    p_value: ChanceOf,
 ) -> Choice:
     """Return the candidate that does best on the hidden rows."""
     predictions: dict[LatentSemantic, np.ndarray] = {}
@@ -366,4 +373,4 @@ def _compared(
         (solving,) = ground.solved(kin, graphs[preparation][0], [request])
         rows = hidden.solved(solving.system, solving.trend)
         predictions |= {predictor: rows.vectors(predictor) for predictor in kin}
-    return chosen(*hidden.judge(), predictions, goal)
+    return chosen(*hidden.judge(), predictions, goal, p_value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +66,11 @@ class QdrantCollection(stores.Store):
         return f"collection {self.collection!r}"
 
     def errors(self) -> tuple[type[Exception], ...]:
-        """Return what the client raises; the one in memory raises plain errors of Python."""
+        """Return what the client raises; one without a server raises plain errors and SQLite's."""
         exceptions = library("qdrant_client.http.exceptions", extra="qdrant")
         remote = library("grpc", extra="qdrant").RpcError
-        return (exceptions.ApiException, remote, ValueError, RuntimeError, KeyError, OSError)
+        plain = (ValueError, RuntimeError, KeyError, OSError, sqlite3.Error)
+        return (exceptions.ApiException, remote, *plain)
 
     def read(self, columns: stores.Columns) -> pa.Table:
         """Return all points; a field of the payload is a column."""
@@ -95,12 +97,14 @@ class QdrantCollection(stores.Store):
                 f"the payload has a field {clashing.pop()!r}, which is the name of the id or of "
                 "the vector as well. Rename the field."
             )
+        vectors = [(point.vector or {}).get(vector) for point in points]
+        if columns.confidence in fields:
+            _forget_unfinished(points, vectors, str(columns.confidence))
         cells: dict[str, Any] = {_KEY: _ids([point.id for point in points])}
         cells |= {
             name: _payload([(point.payload or {}).get(name) for point in points], name)
             for name in fields
         }
-        vectors = [(point.vector or {}).get(vector) for point in points]
         cells[vector] = pa.array(vectors, pa.list_(pa.float32()))
         return pa.table(cells)
 
@@ -128,10 +132,11 @@ class QdrantCollection(stores.Store):
         missing = new.without_vector(self._retrieved(new))
         stores.refuse_changed(len(missing), len(ids), self.name)
         try:
-            for step in (self._update, self._note):
-                step(new)
-                ours = new.with_our_vector(self._retrieved(new))
-                stores.refuse_changed(len(ours), len(ids), self.name)
+            # Confidences first: a vector without one, after a kill, would be taken for a true one.
+            self._note(new)
+            self._update(new)
+            ours = new.with_our_vector(self._retrieved(new))
+            stores.refuse_changed(len(ours), len(ids), self.name)
         except BaseException:
             try:
                 self._remove(new)
@@ -234,6 +239,14 @@ class _NewPoints:
 def _unit(vector: Any) -> np.ndarray:
     row = np.asarray(vector, np.float64)
     return row / max(float(np.linalg.norm(row)), np.finfo(np.float64).tiny)
+
+
+def _forget_unfinished(points: list[Any], vectors: list[Any], confidence: str) -> None:
+    """Drop confidences that a run noted and was killed before it wrote the vectors."""
+    for point, vector in zip(points, vectors, strict=True):
+        value = (point.payload or {}).get(confidence)
+        if vector is None and isinstance(value, float) and 0.0 <= value <= 1.0:
+            point.payload[confidence] = None
 
 
 def _ids(ids: list[Any]) -> pa.Array:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,10 @@ from vecfill.inputs.files import Inputs, Progress, quiet, read_domain, read_inpu
 from vecfill.inputs.groups import Groups
 from vecfill.inputs.names.domains import (
     FEWEST_WORDS,
-    names_domain,
+    NAMES,
+    name_sources,
     parts_domain,
-    parts_guess,
     rows_of_others,
-    spelling_domain,
 )
 from vecfill.inputs.names.match_report import MatchReport, without_unreliable
 from vecfill.inputs.names.matching import match_names
@@ -53,9 +51,6 @@ from vecfill.io.batches import finite_rows
 from vecfill.io.tables import read_table
 from vecfill.requests import FILE_OPTIONS, NAME_OPTIONS, Reading
 from vecfill.wording import count
-
-NAMES, PARTS = "names", "parts"
-"""What the spelling of names, and their parts are called beside other sources."""
 
 NEARLY_ALL = 0.98
 """Share of a file's words that is as good as all: words that come twice are kept once."""
@@ -323,7 +318,6 @@ def described(
     words: Mapping[str, str],
     *,
     names: str | None = None,
-    cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Domain:
     """Return a domain with everything that the embedding can add to it.
@@ -344,21 +338,22 @@ def described(
     sources = [source for source in resolved if not source.is_bare]
     if progress is not None and names != "off" and vocabulary is not None:
         progress("Reading names", 0, 0)
-    of_names = _names_source(domain.entities, vocabulary, words, names, cache)
-    if of_names is not None and vocabulary is not None:
-        sources.append(Source(NAMES, (of_names,)))
-        # Unless names are read in one way, their parts are a source beside the spelling.
-        if names not in ("parts", "spelling"):
-            of_parts = parts_guess(domain.entities, words, vocabulary)
-            sources += [] if of_parts is None else [Source(PARTS, (of_parts,))]
+    of_names = _sources_of_names(domain.entities, vocabulary, words, names)
+    clash = {source.name for source in sources} & {source.name for source in of_names}
+    if clash:
+        raise InputError(
+            f"a source is called {min(clash)!r}, as what names say is. Give it another name, or "
+            "say names='off'."
+        )
+    sources += of_names
     if not sources and words:
         raise InputError(_nothing_but_names(names))
-    if not sources or (of_names is None and not domain.is_joint):
+    if not sources or not (of_names or domain.is_joint):
         return domain
     together = joint(sources)
     notes = joint([source for source in resolved if source.is_bare]).notes
     together = replace(together, notes=(*notes, *together.notes))
-    if of_names is None or vocabulary is None:
+    if not of_names or vocabulary is None:
         return together
     return replace(together, kinds=kinds_of_names(together.entities, vocabulary.words))
 
@@ -370,27 +365,26 @@ def _nothing_but_names(mode: str | None) -> str:
     )
 
 
-def _names_source(
+def _sources_of_names(
     entities: tuple[str, ...],
     vocabulary: Embedding | None,
     words: Mapping[str, str],
     mode: str | None,
-    cache: Path | None,
-) -> Domain | None:
-    """Return what the names say, or ``None`` if they are not to be asked or say nothing."""
+) -> list[Source]:
+    """Return what the names say; nothing if they are not to be asked or cannot be compared."""
     if mode == "off" or vocabulary is None:
-        return None
+        return []
     if mode is None and len(vocabulary) < FEWEST_WORDS + len(words):
-        return None
+        return []
     if mode is None and len(rows_of_others(entities, words, vocabulary)) < FEWEST_WORDS:
-        return None
+        return []
     if mode == "parts":
-        of_names = parts_domain(entities, words, vocabulary)
-    elif mode == "spelling":
-        of_names = spelling_domain(entities, words, vocabulary, names_cache=cache)
-    else:
-        try:
-            of_names = names_domain(entities, words, vocabulary, names_cache=cache)
-        except InputError:  # Names that cannot be compared say nothing, and nobody asked for more.
-            return None
-    return of_names if len(of_names) else None
+        of_parts = parts_domain(entities, words, vocabulary)
+        return [Source(NAMES, (of_parts,))] if len(of_parts) else []
+    try:
+        return name_sources(entities, words, vocabulary, reads_parts=mode != "spelling")
+    except InputError:
+        if mode == "spelling":
+            raise
+        # Names that cannot be compared say nothing, and nobody asked for more.
+        return []

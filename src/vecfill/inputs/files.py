@@ -121,11 +121,9 @@ def read_inputs(
     words = None if whole is None else whole.embedding()
     if fuses:
         from vecfill.inputs.alignment import described  # noqa: PLC0415 - slow to load
-        from vecfill.inputs.names.spelling_model import names_cache_of  # noqa: PLC0415
 
         mode = reading.name_mode
-        cache = names_cache_of(Path(embedding), is_asked=mode is not None)
-        domain = described(domain, words, matches.words, names=mode, cache=cache, progress=progress)
+        domain = described(domain, words, matches.words, names=mode, progress=progress)
     return Inputs(
         domain,
         matches,

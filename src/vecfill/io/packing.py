@@ -38,6 +38,7 @@ class Packer:
     def __init__(self, classes: Mapping[str, type]) -> None:
         self.classes = classes
         self.arrays: dict[str, np.ndarray] = {}
+        self._packed: dict[int, tuple[np.ndarray, dict[str, Any]]] = {}
 
     def pack(self, value: Any, place: str) -> Any:
         """Return a value as JSON; `place` names the arrays in it."""
@@ -80,14 +81,19 @@ class Packer:
         }
 
     def _array(self, value: np.ndarray, place: str) -> dict[str, Any]:
-        kind = value.dtype.str
+        # Two readers may hold one large model; kept beside its number, the array stays alive.
+        if id(value) in self._packed:
+            return self._packed[id(value)][1]
+        original, kind = value, value.dtype.str
         if kind[1:] not in _STORED:
             if value.dtype.kind not in "biu":
                 raise InputError(f"{place} is an array of {value.dtype}, which cannot be saved.")
             value = value.view({1: np.uint8, 4: np.int32, 8: np.int64}[value.dtype.itemsize])
         assert place not in self.arrays
         self.arrays[place] = value
-        return {"#": "array", "name": place, "dtype": kind}
+        packed = {"#": "array", "name": place, "dtype": kind}
+        self._packed[id(original)] = original, packed
+        return packed
 
 
 class Unpacker:

@@ -176,6 +176,12 @@ class _NewRows:
         cells: dict[str, Any] = {**self.facts, key: self.names}
         n_rows = len(self.names)
         if confidence is not None:
+            facts = [name for name, column in self.facts.items() if column.null_count < n_rows]
+            if confidence in (key, self.vector, *facts):
+                raise OptionError(
+                    f"confidence={confidence!r} is a column of names, of vectors or of facts about "
+                    "the new entities, which confidences would replace. Choose another name."
+                )
             if confidence not in old.column_names:
                 old = old.append_column(confidence, pa.nulls(old.num_rows, pa.float64()))
             is_known = self.confidence is not None

@@ -20,6 +20,7 @@ from vecfill.io.patching import RowChange
 from vecfill.io.provenance import Fingerprint, as_json, manifest_path, provenance
 from vecfill.io.sources import Source
 from vecfill.io.targets import check_targets
+from vecfill.machine.progress import Stopwatch
 from vecfill.requests import Ask
 from vecfill.result import Result
 from vecfill.trust.compare.evaluation import Evaluation
@@ -46,6 +47,8 @@ class Enrichment:
     manifest: dict[str, Any] = field(default_factory=dict, repr=False)
     evaluation: Evaluation | None = field(default=None, repr=False)
     """The comparison with other methods, if it was asked for."""
+    seconds: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """How long each stage took by the clock."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
@@ -98,7 +101,7 @@ class Job(ABC):
         self.output = output
         self.ask = ask
         self.n_jobs = n_jobs
-        self.tell = progress or quiet
+        self.tell = Stopwatch(progress or quiet)
 
     def run(self) -> Enrichment:
         """Do the whole job; what it writes appears together, or nothing of it."""
@@ -122,6 +125,7 @@ class Job(ABC):
                     enrichment = replace(enrichment, evaluation=compared)
                 inputs = {role: fingerprint.result() for role, fingerprint in hashed.items()}
             about = {**provenance(__version__), **self.record(enrichment, inputs)}
+            about["seconds"] = self.tell.seconds
             self.write(enrichment, self._beside(enrichment, about))
             forget(self.table)
             if requested.save is not None and enrichment.result is not None:
@@ -129,7 +133,8 @@ class Job(ABC):
                 save_model(
                     enrichment.result, requested.save, self.base, overwrite=requested.overwrite
                 )
-        return replace(enrichment, manifest=about if requested.manifest else {})
+        manifest = about if requested.manifest else {}
+        return replace(enrichment, manifest=manifest, seconds=self.tell.seconds)
 
     @property
     def base(self) -> PathOrName | None:

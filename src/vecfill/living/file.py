@@ -18,10 +18,11 @@ import numpy as np
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs import later_rows, matrices
 from vecfill.inputs.groups import Groups
-from vecfill.inputs.names.domains import NamesReader
 from vecfill.inputs.names.kept_names import KeptNames
+from vecfill.inputs.names.near_spellings import NearSpellings
 from vecfill.inputs.names.ngrams import NGramModel
 from vecfill.inputs.names.parts import PartsModel
+from vecfill.inputs.names.readers import NamesReader, SpellingReader
 from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.rarity import Rarity, VocabularyMeans
 from vecfill.inputs.table.column_facts import ColumnFacts
@@ -160,6 +161,8 @@ _CLASSES = (
     WordsReader,
     EncoderReader,
     NamesReader,
+    SpellingReader,
+    NearSpellings,
     NGramModel,
     PartsModel,
     later_rows.KeptSource,

@@ -104,7 +104,13 @@ def _lists_of_rows(tree_indptr, tree_indices, nearest, indptr, indices):
             if not is_there:
                 indices[place] = nearest[row, rank]
                 place += 1
-        indices[start : indptr[row + 1]].sort()
+        # By hand: tree lists come in order, few rows follow, and a sort takes a second to compile.
+        for place in range(start + 1, indptr[row + 1]):
+            index, at = indices[place], place
+            while at > start and indices[at - 1] > index:
+                indices[at] = indices[at - 1]
+                at -= 1
+            indices[at] = index
 
 
 def lists_of_rows(
@@ -112,7 +118,7 @@ def lists_of_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return who may explain some rows: tree neighbours, then nearest rows up to `min_degree`.
 
-    Both are given by row, the tree's as CSR lists, and so is the result, in ascending order.
+    Both are given by row, the tree's as CSR lists in ascending order, and so is the result.
 
     Examples
     --------
@@ -123,7 +129,8 @@ def lists_of_rows(
     degrees = np.maximum(np.diff(tree_indptr), min_degree)
     indptr = np.concatenate([[0], np.cumsum(degrees)])
     indices = np.empty(int(indptr[-1]), np.int32)
-    _lists_of_rows(tree_indptr, tree_indices, nearest, indptr, indices)
+    # One type of pointers: the function is compiled once.
+    _lists_of_rows(tree_indptr.astype(np.int64), tree_indices, nearest, indptr, indices)
     return indptr, indices
 
 
@@ -131,6 +138,7 @@ def _graph(tree: Tree, nearest: np.ndarray, min_degree: int) -> csr_array:
     n_rows = len(nearest)
     ends = np.concatenate([tree.left, tree.right]), np.concatenate([tree.right, tree.left])
     edges = csr_array((np.ones(ends[0].size, np.bool_), ends), (n_rows, n_rows))
+    edges.sort_indices()
     indptr, indices = lists_of_rows(edges.indptr, edges.indices, nearest, min_degree=min_degree)
     # int32 pointers where they fit: SciPy wants one type for both index arrays.
     if indptr[-1] <= np.iinfo(np.int32).max:

@@ -80,7 +80,8 @@ def _dense_weights(
                 # Differences first: products far from the origin lose the digits that matter.
                 _gather_difference(fitted[indices[start + a]], rows[row], points[a])
             _gram_of(points, n, gram)
-            target[:n] = 1.0
+            for a in range(n):
+                target[a] = 1.0
         else:
             for a in range(n):
                 _gather_point(fitted[indices[start + a]], points[a])
@@ -102,8 +103,8 @@ def _distance_weights(
     for row in range(first, last):
         start, stop = indptr[row], indptr[row + 1]
         n = stop - start
-        target[:n] = 1.0
         for a in range(n):
+            target[a] = 1.0
             for b in range(n):
                 i, j = indices[start + a], indices[start + b]
                 to_i, to_j = np.float64(distances[row, i]), np.float64(distances[row, j])
@@ -184,7 +185,8 @@ def _sparse_weights(
             for a in range(n):
                 points[a] -= points[n]
             _gram_of(points, n, gram)
-            target[:n] = 1.0
+            for a in range(n):
+                target[a] = 1.0
         else:
             _gram_of(points, n + 1, gram)
             for a in range(n):
@@ -203,16 +205,22 @@ _KERNELS = {
 """What weighs the rows of a block, by name: compiled code cannot be sent to other processes."""
 
 
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers in 32 bits if they fit: kernels take a second to compile for each type."""
+    limit = np.iinfo(np.int32).max
+    is_narrow = numbers.dtype == np.int32 or int(numbers.max(initial=0)) > limit
+    return numbers if is_narrow else numbers.astype(np.int32)
+
+
 def _weigh_block(
     kernel: str,
     arrays: tuple[Any, ...],
-    graph: csr_array,
+    lists: tuple[np.ndarray, np.ndarray],
     options: tuple[bool | float, ...],
     block: slice,
     values: np.ndarray,
 ) -> None:
-    lists = (block.start, block.stop, graph.indptr, graph.indices)
-    _KERNELS[kernel](*arrays, *lists, *options, values)
+    _KERNELS[kernel](*arrays, block.start, block.stop, *lists, *options, values)
 
 
 def _weighed(
@@ -226,7 +234,8 @@ def _weighed(
     values = np.empty(graph.indices.size)
     rows = row_blocks(graph.shape[0], ROWS_PER_BLOCK)
     edges = [slice(int(graph.indptr[b.start]), int(graph.indptr[b.stop])) for b in rows]
-    weigh_block = partial(_weigh_block, kernel, arrays, graph, options)
+    lists = _narrow(graph.indptr), _narrow(graph.indices)
+    weigh_block = partial(_weigh_block, kernel, arrays, lists, options)
     fill([values], weigh_block, edges, items=rows, n_jobs=n_jobs)
     return csr_array((values, graph.indices, graph.indptr), graph.shape)
 

@@ -293,8 +293,9 @@ class Trust(Request):
         high=0.999, metavar="P",
     )  # fmt: skip
     min_confidence: float | None = option(
-        None, "Leave out entities whose confidence is below this.", type=float, low=-1.0, high=1.0,
-        metavar="C",
+        None,
+        "Leave out entities whose confidence is below this, or that have no bound.",
+        type=float, low=-1.0, high=1.0, metavar="C",
     )  # fmt: skip
     min_bound: float | None = option(
         None, "Leave out entities whose lower bound is below this.", type=float, low=-1.0, high=1.0,

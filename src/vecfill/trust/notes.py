@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vecfill.errors import NoSignalError
+from vecfill.inputs.alignment import Alignment
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.requests import Method
@@ -49,7 +50,10 @@ def notes_on_trust(decision: Decision, proof: Proof) -> tuple[str, ...]:
         notes += [f"Source {report.name!r} was dropped: {report.why}." for report in dropped]
     if unusual := list(proof.unusual.values()):
         entities = count(len(unusual), "unknown entity has", "unknown entities have")
-        notes.append(f"{entities} no bound: each {unusual[0]}.")
+        notes.append(
+            f"{entities} no bound: each {unusual[0]}. Their confidence is what they can reach at "
+            "most, so min_confidence= leaves them out."
+        )
     unproved = [kind for kind in proof.strata if kind.n_unknown and not kind.is_proved]
     return (*notes, *(f"{kind}." for kind in unproved))
 
@@ -103,6 +107,21 @@ def degree_notes(predictor: Predictor, space: Space) -> tuple[str, ...]:
         return ()
     return (
         f"There are only {space.n_rows} entities, so min_degree is {degree} and not {min_degree}.",
+    )
+
+
+def counts_notes(alignment: Alignment, folds: int) -> tuple[str, ...]:
+    """Say so if too few rows stay known beside hidden ones for counts to tell anything."""
+    rarity = alignment.rarity
+    if rarity is None or rarity.basis != "counts":
+        return ()
+    n_known = int(rarity.may_be_rare(alignment.is_known).sum())
+    n_seen = n_known - n_known // folds
+    if n_seen >= FEWEST_FOR_BLOCK:
+        return ()
+    return (
+        f"The counts make no difference: {n_seen} known entities are left beside the hidden ones, "
+        f"and {FEWEST_FOR_BLOCK} are needed to learn what rarity does.",
     )
 
 

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from vecfill.errors import InputError, MissingExtraError
 from vecfill.method.propagation import split_weights
 from vecfill.trust.compare.evaluation import Evaluation
+from vecfill.trust.compare.migration import MigrationEvaluation
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.wording import percent
 
@@ -155,6 +156,24 @@ def kept_share(confidence: Confidence, *, n_points: int = 20) -> Figure:
         [point["share"] for point in ticks], [f"{point['threshold']:.2f}" for point in ticks]
     )
     top.set_xlabel("min_confidence")
+    return figure
+
+
+def recall_by_share(evaluation: MigrationEvaluation) -> Figure:
+    """Return how recall grows with the share re-embedded, the rest translated; beside staying."""
+    figure, axes = _figure()
+    names = {"gain": "most to gain first", "mahalanobis": "oddest first", "random": "at random"}
+    styles = {"gain": (ACCENT, "-"), "mahalanobis": (GREY, "--"), "random": (GREY, ":")}
+    for order, (colour, style) in styles.items():
+        shares, recalls = zip(*evaluation.curve(order), strict=True)
+        axes.plot(
+            100 * np.array(shares), recalls, style, color=colour, marker="o", markersize=3,
+            label=names[order],
+        )  # fmt: skip
+    axes.axhline(evaluation.mean("stay"), color="#b3541e", linewidth=1, label="stay")
+    axes.set_xlabel("documents re-embedded, per cent")
+    axes.set_ylabel(f"recall at {evaluation.k}")
+    axes.legend(frameon=False)
     return figure
 
 

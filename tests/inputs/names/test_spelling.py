@@ -1,10 +1,5 @@
 """What names say about vectors: by their spelling, and by their parts."""
 
-import hashlib
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,17 +9,20 @@ from vecfill.embedding import Embedding
 from vecfill.errors import InputError
 from vecfill.inputs.later_rows import Facts
 from vecfill.inputs.names import ngrams as ngrams_module
-from vecfill.inputs.names import spelling_model
 from vecfill.inputs.names.domains import (
-    names_domain,
+    LETTERS,
+    NAMES,
+    PARTS,
+    SPELLING,
+    name_sources,
     parts_domain,
     rows_of_others,
-    spelling_domain,
     whole_vectors,
 )
-from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngrams_of
+from vecfill.inputs.names.ngrams import LONGEST, SHORTEST, columns_of, ngram_rows, ngrams_of
+from vecfill.inputs.names.readers import NamesReader
 from vecfill.inputs.names.siblings import inflected_siblings
-from vecfill.inputs.names.spelling_model import cached_model, fit_spelling, names_cache_of
+from vecfill.inputs.names.spelling_model import SpellingModel
 from vecfill.inputs.names.vocabulary import VocabularySample
 from vecfill.io import Scan
 
@@ -44,6 +42,12 @@ def vocabulary(n_words=2400, n_dims=4, seed=0):
 @pytest.fixture(scope="module")
 def base():
     return vocabulary()
+
+
+def spelled(entities, words, base, **options):
+    """What is learnt on the spelling of names, without their parts, by the name of the source."""
+    sources = name_sources(entities, words, base, **{"reads_parts": False, **options})
+    return {source.name: source.variants[0] for source in sources}
 
 
 def correlation(found, truth):
@@ -69,20 +73,23 @@ def test_hashes_are_those_of_the_ngrams_of_each_word(names):
     assert len(set(gram_of.values())) == len(gram_of)
 
 
-def test_sweeps_over_n_grams_reach_the_closed_form(monkeypatch):
-    monkeypatch.setattr(spelling_model, "N_SWEEPS", 80)
-    small = vocabulary(60)
-    model = fit_spelling(small.words, small.vectors)
-    rows = np.zeros((60, len(model.keys)))
-    for place, word in enumerate(small.words):
-        for each in ngrams_of([word]).hashes:
-            where = np.flatnonzero(model.keys == each)
-            rows[place, model.rows[where]] += 1.0
-    rows /= np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1))
-    targets = (small.vectors - model.mean) / model.scale
-    gram = rows.T @ rows + spelling_model.RIDGE * np.eye(rows.shape[1])
-    expected = rows @ np.linalg.solve(gram, rows.T @ targets) * model.scale + model.mean
-    np.testing.assert_allclose(model.predict(small.words)[0], expected, atol=5e-3)
+def test_names_are_read_as_ever_in_models_of_earlier_versions():
+    entities = ("walking", "talking", "walked", "zz")
+    keys = np.unique(ngrams_of(entities[:3]).hashes)
+    vectors = np.random.default_rng(0).normal(size=(len(keys), 2)).astype(np.float16)
+    rows = np.arange(len(keys), dtype=np.int32)
+    spelling = SpellingModel(keys, rows, vectors, np.ones(2, np.float32), 3.0)
+    guesses, n_grams = spelling.predict(entities)
+    own = np.isin(keys, ngrams_of(["walked"]).hashes)
+    expected = 1.0 + 3.0 * vectors[own].astype(float).sum(axis=0) / np.sqrt(own.sum())
+    np.testing.assert_allclose(guesses[2], expected, rtol=1e-5)
+    grams = ngram_rows(entities, n_components=2)
+    old = NamesReader(spelling, grams.model, means=np.zeros(7), factors=np.ones(7))
+    read = old.read(Facts(entities, {}))
+    assert read.entities == entities[:3]
+    seen = [[np.log1p(n), len(name), 0] for n, name in zip(n_grams, entities, strict=True)]
+    by_hand = np.hstack([guesses, seen, grams.model.rows(entities)[0]])[:3]
+    np.testing.assert_allclose(read.rows, by_hand)
 
 
 def test_a_table_of_hashes_finds_what_binary_search_finds(monkeypatch, base):
@@ -97,29 +104,38 @@ def test_a_table_of_hashes_finds_what_binary_search_finds(monkeypatch, base):
         np.testing.assert_array_equal(searched, looked_up)
 
 
-def test_names_that_repeat_an_n_gram_do_not_make_the_sweeps_diverge(monkeypatch):
-    monkeypatch.setattr(spelling_model, "N_SWEEPS", 40)
-    words = [letter * length for letter in "abc" for length in range(20, 40)]
-    vectors = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
-    predicted = fit_spelling(words, vectors).predict(words)[0]
-    assert np.abs(predicted).max() < np.abs(vectors).max()
-
-
 def test_spelling_tells_vectors_of_words_it_has_not_seen(base):
     entities = base.words[:200]
-    domain = spelling_domain(entities, dict(zip(entities, entities, strict=True)), base)
-    assert domain.entities == entities
-    assert correlation(domain.vectors[:, : base.n_dims], base.vectors[:200]) > 0.8
+    sources = spelled(entities, dict(zip(entities, entities, strict=True)), base)
+    assert list(sources) == [NAMES, LETTERS, SPELLING]
+    truth, guess = base.vectors[:200], slice(0, base.n_dims)
+    near = slice(base.n_dims + 3, None)
+    assert {domain.entities for domain in sources.values()} == {entities}
+    assert correlation(sources[NAMES].vectors[:, guess], truth) > 0.8
+    assert correlation(sources[NAMES].vectors[:, near], truth) > 0.6
+    assert correlation(sources[SPELLING].vectors, truth) > 0.8
+    assert sources[SPELLING].is_guess
+    np.testing.assert_allclose(sources[SPELLING].vectors.mean(axis=0), 0.0, atol=1e-6)
 
 
-def test_the_model_has_never_seen_the_vector_of_an_entity(base):
-    entities = base.words[:200]
-    words = dict(zip(entities, entities, strict=True))
-    honest = spelling_domain(entities, words, base)
-    vectors = base.vectors.copy()
-    vectors[:200] = 1e3 * np.random.default_rng(1).normal(size=(200, base.n_dims))
-    changed = spelling_domain(entities, words, Embedding(base.words, vectors))
-    np.testing.assert_array_equal(changed.vectors, honest.vectors)
+def test_nothing_that_names_say_has_seen_the_vector_of_an_entity(base):
+    both, compound_words = compounds(base)
+    entities = [*base.words[:200], *(word.replace("-", " ") for word in compound_words[:100])]
+    words = dict(zip(entities, [*base.words[:200], *compound_words[:100]], strict=True))
+    honest = spelled(entities, words, both, reads_parts=True)
+    assert list(honest) == [NAMES, LETTERS, SPELLING, PARTS]
+    vectors = both.vectors.copy()
+    rows = [both.row(word) for word in compound_words[:100]]
+    vectors[rows] = 1e3 * np.random.default_rng(1).normal(size=(100, both.n_dims))
+    changed = spelled(entities, words, Embedding(both.words, vectors), reads_parts=True)
+    for name, domain in honest.items():
+        np.testing.assert_array_equal(changed[name].vectors, domain.vectors)
+    # What is known of single words may say what names of several words mean, and nothing else.
+    vectors[:200] = 1e3 * np.random.default_rng(2).normal(size=(200, both.n_dims))
+    changed = spelled(entities, words, Embedding(both.words, vectors))
+    alone = spelled(entities, words, both)
+    for name in (NAMES, LETTERS, SPELLING):
+        np.testing.assert_array_equal(changed[name].vectors, alone[name].vectors)
 
 
 def test_other_spellings_of_an_entity_are_left_out_too():
@@ -131,103 +147,34 @@ def test_other_spellings_of_an_entity_are_left_out_too():
 def test_known_and_unknown_names_are_treated_alike(base):
     """An entity has the same row whether or not it is told to be known."""
     entities = base.words[:100]
-    known = spelling_domain(entities, {name: name for name in entities}, base)
-    half = spelling_domain(entities, {name: name for name in entities[:50]}, base)
-    np.testing.assert_array_equal(known.vectors, half.vectors)
+    known = spelled(entities, {name: name for name in entities}, base)
+    half = spelled(entities, {name: name for name in entities[:50]}, base)
+    for name, domain in known.items():
+        np.testing.assert_array_equal(domain.vectors, half[name].vectors)
 
 
 def test_few_words_teach_nothing_and_the_names_themselves_are_used(base):
     entities = base.words[:300]
     known = Embedding(entities, base[entities])
-    domain = spelling_domain(entities, {name: name for name in entities}, known)
+    (domain,) = spelled(entities, {name: name for name in entities}, known).values()
     assert domain.columns[0] == "n-grams 1"
     assert "0 words besides the entities, too few" in domain.notes[0]
     vectors = Embedding(known.words, known.vectors[::-1])
-    again = spelling_domain(entities, {name: name for name in entities}, vectors)
+    (again,) = spelled(entities, {name: name for name in entities}, vectors).values()
     np.testing.assert_array_equal(again.vectors, domain.vectors)
 
 
 def test_names_of_no_known_ngram_are_absent(base):
-    domain = spelling_domain([*base.words[:50], "!!", "xqz"], {}, base)
-    assert domain.entities == base.words[:50]
-    assert "2 names have no known n-gram; left out." in domain.notes
+    sources = spelled([*base.words[:50], "!!", "xqz"], {}, base)
+    assert {domain.entities for domain in sources.values()} == {base.words[:50]}
+    assert "2 names have no known n-gram; left out." in sources[NAMES].notes
 
 
 def test_names_without_letters_in_common_are_refused():
     with pytest.raises(InputError, match="no letters in common"):
-        spelling_domain(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
+        spelled(["ab", "cd"], {}, Embedding(["x"], [[1.0]]))
     with pytest.raises(InputError, match="no entities"):
-        spelling_domain([], {}, Embedding(["x"], [[1.0]]))
-
-
-def test_the_order_of_the_vocabulary_does_not_matter(base):
-    order = np.random.default_rng(0).permutation(len(base))
-    shuffled = Embedding([base.words[row] for row in order], base.vectors[order])
-    one = fit_spelling(base.words, base.vectors)
-    other = fit_spelling(shuffled.words, shuffled.vectors)
-    np.testing.assert_array_equal(one.keys, other.keys)
-    np.testing.assert_allclose(
-        one.predict(["bamden"])[0], other.predict(["bamden"])[0], rtol=1e-3, atol=1e-4
-    )
-
-
-def fitted_hash():
-    wide = vocabulary(500, n_dims=150)
-    model = fit_spelling(wide.words, wide.vectors)
-    return hashlib.sha256(model.vectors.tobytes() + model.mean.tobytes()).hexdigest()
-
-
-def test_the_model_has_the_same_bits_for_any_number_of_threads(monkeypatch):
-    found = {fitted_hash()}
-    monkeypatch.setattr(spelling_model, "_N_THREADS", 1)
-    found.add(fitted_hash())
-    code = "import sys; sys.path.insert(0, 'tests'); from inputs.names.test_spelling import *; "
-    env = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
-    command = [sys.executable, "-c", code + "print(fitted_hash())"]
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    found.add(run.stdout.strip())
-    assert len(found) == 1
-
-
-@pytest.mark.parametrize("damage", [None, "cut", "flip", "empty"])
-def test_a_model_is_kept_and_made_again_if_damaged(tmp_path, base, damage):
-    path = names_cache_of(tmp_path / "glove.txt", is_asked=True)
-    calls = []
-
-    def fit(words, vectors):
-        calls.append(1)
-        return fit_spelling(words, vectors)
-
-    first = cached_model(path, base.words, base.vectors, fit)
-    content = bytearray(path.read_bytes())
-    if damage == "flip":
-        content[len(content) // 2] ^= 1
-    if damage is not None:
-        path.write_bytes({"cut": content[:-9], "flip": content, "empty": b""}[damage])
-    second = cached_model(path, base.words, base.vectors, fit)
-    third = cached_model(path, base.words, base.vectors, fit)
-    assert len(calls) == (1 if damage is None else 2)
-    for model in (second, third):
-        for name in ("keys", "rows", "vectors", "mean"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(first, name))
-        assert model.scale == first.scale
-
-
-def test_a_kept_model_of_other_words_or_vectors_is_not_used(tmp_path, base):
-    path = tmp_path / "model.safetensors"
-    cached_model(path, base.words, base.vectors, fit_spelling)
-    for words, vectors in ((base.words[1:], base.vectors[1:]), (base.words, -base.vectors)):
-        found = cached_model(path, words, vectors, fit_spelling)
-        expected = fit_spelling(words, vectors)
-        np.testing.assert_array_equal(found.vectors, expected.vectors)
-        np.testing.assert_array_equal(found.mean, expected.mean)
-
-
-def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, base):
-    (tmp_path / "no folder").write_text("a file")
-    path = tmp_path / "no folder" / "model.safetensors"
-    cached_model(path, base.words[:300], base.vectors[:300], fit_spelling)
-    assert not path.exists()
+        spelled([], {}, Embedding(["x"], [[1.0]]))
 
 
 def compounds(base, n_words=1500, seed=0):
@@ -285,8 +232,10 @@ def test_names_of_several_words_are_guessed_from_their_parts(base):
     entities = [*base.words[:200], *several]
     known = {**{name: name for name in base.words[:200]}, **dict(zip(several, words, strict=False))}
     truth = both[words[:100]]
-    by_name = names_domain(entities, known, both)
-    by_letters = spelling_domain(entities, known, both)
+    with_parts, without = (
+        spelled(entities, known, both, reads_parts=reads_parts) for reads_parts in (True, False)
+    )
+    by_name, by_letters = with_parts[NAMES], without[NAMES]
     assert by_name.entities == by_letters.entities == tuple(entities)
     assert by_name.columns == by_letters.columns
     guess = slice(0, both.n_dims)
@@ -294,6 +243,10 @@ def test_names_of_several_words_are_guessed_from_their_parts(base):
     assert correlation(by_letters.vectors[200:, guess], truth) < 0.9
     is_several = by_name.vectors[:, by_name.columns.index("several words")] > 0
     assert is_several.tolist() == [False] * 200 + [True] * 100
+    # The spelling of several words is a guess only where nobody asks their parts.
+    assert with_parts[SPELLING].entities == base.words[:200]
+    assert with_parts[PARTS].entities == tuple(several)
+    assert without[SPELLING].entities == tuple(entities)
 
 
 def test_siblings_are_other_forms_of_the_same_stem():
@@ -369,11 +322,11 @@ def test_names_that_come_later_are_read_as_those_of_the_fit():
     words = list(dict.fromkeys(start + end for start in starts for end in ends))
     base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     entities = [f"zu{word}" for word in words[:40]] + ["baing housed", "colight foed"]
-    for found in (names_domain(entities, {}, base), spelling_domain(entities, {}, base)):
-        facts = Facts(tuple(entities), {})
-        again = found.reader.read(facts)
-        assert again.entities == found.entities
-        np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
+    for reads_parts in (True, False):
+        for found in spelled(entities, {}, base, reads_parts=reads_parts).values():
+            again = found.reader.read(Facts(tuple(entities), {}))
+            assert again.entities == found.entities
+            np.testing.assert_allclose(again.rows, found.vectors, atol=1e-2)
 
 
 def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
@@ -384,7 +337,7 @@ def test_later_names_of_several_words_are_what_their_parts_make(monkeypatch):
     words = [*starts, *(f"{one}-{other}" for one, other in zip(starts, starts[7:], strict=False))]
     base = Embedding(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     entities = [f"{starts[row]} {starts[-1 - row]}" for row in range(20)] + ["zuzu", "bacafeda"]
-    domain = names_domain(entities, {}, base)
+    domain = spelled(entities, {}, base, reads_parts=True)[NAMES]
     assert any("are described by the vectors of the parts" in note for note in domain.notes)
     again = domain.reader.read(Facts(tuple(entities), {}))
     assert again.entities == domain.entities

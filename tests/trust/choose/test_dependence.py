@@ -175,3 +175,12 @@ def test_the_p_value_of_a_choice_is_that_of_no_prediction():
     rows, vectors = normal(50, 3, 4, 7, share=0.1)
     choice = choose(Space(rows), vectors, np.ones(50, bool))
     assert choice.p_value == p_value(rows, vectors)
+
+
+def test_a_clear_signal_is_settled_by_the_first_kernels(monkeypatch):
+    rows, vectors = normal(120, 4, 6, seed=0, share=0.9)
+    early = dependence_p_value(Space(rows), vectors, np.arange(120))
+    monkeypatch.setattr(dependence, "SETTLED", 0.0)
+    whole = dependence_p_value(Space(rows), vectors, np.arange(120))
+    # What is left out counts as if it said that there is nothing.
+    assert whole <= early < 1e-6

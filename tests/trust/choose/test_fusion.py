@@ -465,6 +465,22 @@ def test_rows_without_a_guess_teach_how_much_the_other_source_counts():
     assert weight == pytest.approx((1040 * 2 + 1000) / (1040 * 4 + 1000), abs=0.02)
 
 
+def test_a_few_rows_without_a_guess_do_not_decide_where_most_have_one():
+    """The other source predicts the forty rows without a guess twice too long."""
+    rng = np.random.default_rng(0)
+    truth, guess = rng.normal(size=(2, 1040, 6))
+    is_guessed = np.arange(1040) >= 40
+    predicted = [
+        truth * np.where(is_guessed, 1.0, 2.0)[:, None],
+        np.where(is_guessed[:, None], guess, 0.0),
+    ]
+    is_present = np.column_stack([np.ones(1040, bool), is_guessed])
+    unseen = seen_by(predicted, truth, is_guess=[False, True], is_present=is_present)
+    weight, _ = unseen.weights((True, True), [0, 1], np.arange(1040))
+    # Each counts once; the others count twice, as what they are and for being a thousand.
+    assert weight == pytest.approx((2000 + 40 * 2) / (2000 + 40 * 4), abs=0.01)
+
+
 def test_rows_of_other_kinds_keep_a_few_of_one_kind_from_deciding():
     """Forty rows of the kind that is asked for are predicted by half; the others as they are."""
     rng = np.random.default_rng(0)

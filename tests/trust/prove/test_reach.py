@@ -11,7 +11,7 @@ from vecfill.model.predictors import KernelRidge
 N_KNOWN, N = 200, 320
 
 
-def imputed(shift: float, seed: int = 0):
+def imputed(shift: float, seed: int = 0, **options: object):
     """Return a result, and the true cosines, of unknown rows that are shifted from the known."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(N, 4))
@@ -21,7 +21,9 @@ def imputed(shift: float, seed: int = 0):
     known = dict(zip(names[:N_KNOWN], vectors, strict=False))
     table = dict(zip(names, rows, strict=True))
     method = KernelRidge(preparation="standardized")
-    result = vf.impute(table, known, names="off", method=method, force=True)
+    result = vf.impute(table, known, names="off", method=method, force=True, **options)
+    if result.abstained:
+        return result, np.empty(0)
     centre = vectors[:N_KNOWN].mean(axis=0)
     left, right = result.embedding.vectors - centre, vectors[N_KNOWN:] - centre
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
@@ -40,6 +42,14 @@ def test_a_cluster_that_no_known_row_is_in_has_no_bound_and_is_named():
     assert (result.confidence.lower_bound == -1).all()
     assert (result.confidence.plain_lower_bound == -1).all()
     assert any("120 unknown entities have no bound" in note for note in result.notes)
+    assert "at most that for 120 without a bound" in repr(result.confidence)
+
+
+def test_a_least_confidence_keeps_nothing_that_has_no_bound():
+    result, _ = imputed(8.0)
+    least = float(result.confidence.values.min()) - 0.1
+    assert len(imputed(8.0, min_confidence=least)[0].abstained) == N - N_KNOWN
+    assert imputed(0.0, min_confidence=-1.0)[0].abstained == ()
 
 
 def test_rows_that_are_shifted_a_little_get_bounds_from_the_block_that_is_most_like_them():

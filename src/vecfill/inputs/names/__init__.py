@@ -8,11 +8,13 @@
   not to be relied on.
 - `kept_names`: Very many names in two arrays, with an index: found without holding them as texts.
 - `ngrams`: Names -> hashed character n-grams, many thousand names at once.
-- `spelling_model`: A model from the spelling of a word to its vector, learnt on a whole vocabulary,
-  and kept in a file.
+- `spelling_model`: A model of spelling as files of models of earlier versions hold it.
+- `near_spellings`: What the words of the vocabulary that are spelled most like a name say about
+  its vector.
 - `parts`: What the parts of names of several words make of the whole, by the vectors of these
   words.
 - `siblings`: Inflected siblings: words of the vocabulary that are another form of an entity's name.
-- `domains`: Names of entities -> a domain, by what their spelling and their parts say about their
-  vectors.
+- `readers`: How the names of entities that come later are read.
+- `domains`: Names of entities -> sources: what their spelling, the words spelled most like them and
+  their parts say about their vectors.
 """

@@ -1,26 +1,22 @@
-"""Names of entities -> a domain, by what their spelling and their parts say about their vectors."""
+"""Names of entities -> sources: what spelling, near spellings and parts say of their vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from itertools import compress
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
-from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.names.folding import folded, glued
-from vecfill.inputs.names.ngrams import NGramModel, ngram_rows
+from vecfill.inputs.names.near_spellings import NearSpellings
+from vecfill.inputs.names.ngrams import ngram_rows
 from vecfill.inputs.names.parts import PartsModel, PartsOfNames
-from vecfill.inputs.names.spelling_model import SpellingModel, cached_model, fit_spelling
-from vecfill.inputs.prepared import Domain
-from vecfill.inputs.rarity import has_several_words
+from vecfill.inputs.names.readers import NamesReader, SpellingReader, has_guess, seen
+from vecfill.inputs.prepared import Domain, Source
+from vecfill.inputs.texts.text_rows import TextRows
 from vecfill.io.batches import finite_rows
 from vecfill.wording import count
 
@@ -29,99 +25,31 @@ FEWEST_WORDS = 2000
 
 N_COMPONENTS = 100
 
+NAMES, LETTERS, SPELLING, PARTS = "names", "letters", "spelling", "parts"
+"""What names are called as sources. *Names*: what known entities teach about the vectors that their
+spelling, the words spelled most like them and their parts suggest; *letters*: what they teach about
+n-grams; *spelling* and *parts*: the suggestions as they are, of one word and of several."""
+
+NAME_SOURCES = (NAMES, LETTERS, SPELLING, PARTS)
+
+
 _BLOCKS = ("mean of parts", "first part", "last part")
 
 
-@dataclass(frozen=True, eq=False)
-class NamesReader(Reader):
-    """Names by their spelling and their parts."""
-
-    reads_names = True
-    spelling: SpellingModel | None = field(default=None, repr=False)
-    grams: NGramModel | None = field(default=None, repr=False)
-    parts: PartsModel | None = field(default=None, repr=False)
-    means: np.ndarray = field(default_factory=partial(np.empty, 0), repr=False)
-    """(n_columns,) what was taken out of each column."""
-    factors: np.ndarray = field(default_factory=partial(np.empty, 0), repr=False)
-    """(n_columns,) by what each column was multiplied."""
-    is_guess: bool = False
-    """Whether rows are what the parts make, and nothing else."""
-
-    def read(self, facts: Facts, *, encoder: Any = None) -> LaterRows:  # noqa: ARG002
-        """Return the rows of new names."""
-        names = facts.entities
-        if self.grams is None:
-            return self._by_parts(facts)
-        grams, has_grams = self.grams.rows(names)
-        if self.spelling is None:
-            return LaterRows.usual(facts, grams[has_grams], has_grams)
-        guesses, n_grams = self.spelling.predict(names)
-        guesses = guesses.astype(np.float64)
-        is_present = n_grams > 0
-        if self.parts is not None and self.parts.slopes is not None:
-            features, has_parts = self.parts.features(names)
-            guesses[has_parts] = self.parts.wholes(features[has_parts])
-            is_present |= has_parts
-        columns = np.hstack([guesses, _seen(names, n_grams), grams])
-        rows = (columns - self.means) * self.factors
-        return LaterRows.usual(facts, rows[is_present], is_present)
-
-    def _by_parts(self, facts: Facts) -> LaterRows:
-        assert self.parts is not None
-        features, is_present = self.parts.features(facts.entities)
-        features = features[is_present]
-        if self.is_guess:
-            return LaterRows.usual(facts, self.parts.wholes(features), is_present)
-        if self.parts.slopes is not None:
-            features = np.hstack([self.parts.wholes(features), features])
-        return LaterRows.usual(facts, features, is_present)
-
-
-def names_domain(
+def name_sources(
     entities: Sequence[str],
     words_of_entities: Mapping[str, str],
     vocabulary: Embedding,
     *,
-    names_cache: Path | None = None,
-) -> Domain:
-    """Return what names say: those of several words by their parts, the others by their spelling.
+    reads_parts: bool = True,
+) -> list[Source]:
+    """Return what names say, as sources of their own whose weights hidden entities teach.
 
-    Both say which vector of the embedding a name may have, so what is learnt on the many known
-    names of one word serves those of several words too. `spelling_domain` explains the parameters.
-
-    Examples
-    --------
-    >>> base = Embedding(["walked", "walking"], [[1.0, 0.0], [0.0, 1.0]])
-    >>> names_domain(["walked", "talked", "talking"], {"walked": "walked"}, base).entities
-    ('walked', 'talked', 'talking')
-    """
-    wholes, parts = whole_vectors(entities, words_of_entities, vocabulary)
-    return spelling_domain(
-        entities,
-        words_of_entities,
-        vocabulary,
-        names_cache=names_cache,
-        wholes=wholes,
-        parts=parts,
-    )
-
-
-def spelling_domain(
-    entities: Sequence[str],
-    words_of_entities: Mapping[str, str],
-    vocabulary: Embedding,
-    *,
-    names_cache: Path | None = None,
-    wholes: Mapping[str, np.ndarray] = MappingProxyType({}),
-    parts: PartsModel | None = None,
-) -> Domain:
-    """Return what the spelling of each name says, learnt from the words of the embedding.
-
-    The model is learnt on the whole vocabulary but for the words that any of the entities goes by,
-    in any spelling. So it has seen no entity, and what it says about a known one is as good as what
-    it says about an unknown one. If the vocabulary holds little else, as when only matched words
-    were read, the n-grams of the names themselves are the features, and nothing is learnt here.
-    Names without any known n-gram are absent.
+    The words spelled most like a name are looked for in the whole vocabulary but for the words that
+    any of the entities goes by, in any spelling. So what they say has seen no entity, and is as
+    good about a known one as about an unknown one. If the vocabulary holds little else, as when
+    only matched words were read, the n-grams of the names themselves are the features, and nothing
+    is learnt here. Names without any known n-gram are absent.
 
     Parameters
     ----------
@@ -131,37 +59,70 @@ def spelling_domain(
         The word of each known entity (``matches.words``).
     vocabulary
         Words and vectors, best those of the whole file.
-    names_cache
-        File in which the model is kept for another run with the same vocabulary and names.
-    wholes, parts
-        Vectors of names of several words that their parts make, which stand for what their spelling
-        says, and how later names get theirs.
+    reads_parts
+        Whether names of several words are described by their parts, where these are known.
 
     Examples
     --------
     >>> base = Embedding(["walked", "walking"], [[1.0, 0.0], [0.0, 1.0]])
-    >>> spelling_domain(["walked", "talked", "talking"], {"walked": "walked"}, base)
-    Domain(3 entities, 3 columns, kind='features', 1 note)
+    >>> sources = name_sources(["walked", "talked", "talking"], {"walked": "walked"}, base)
+    >>> [(source.name, source.variants) for source in sources]
+    [('names', (Domain(3 entities, 3 columns, kind='features', 1 note),))]
     """
     if not len(entities):
         raise InputError("there are no entities, so there is no spelling to learn from.")
+    parts = PartsOfNames.of(entities, words_of_entities, vocabulary) if reads_parts else None
+    sources = _by_spelling(entities, words_of_entities, vocabulary, parts)
+    of_parts = None if parts is None else _guess_of(parts)
+    return sources if of_parts is None else [*sources, Source(PARTS, (of_parts,))]
+
+
+def _by_spelling(
+    entities: Sequence[str],
+    words_of_entities: Mapping[str, str],
+    vocabulary: Embedding,
+    parts: PartsOfNames | None,
+) -> list[Source]:
+    """Return the sources that need spelling; parts say what names of several words mean."""
     rows = rows_of_others(entities, words_of_entities, vocabulary)
     if len(rows) < FEWEST_WORDS:
-        return _domain_of_ngrams(entities, len(rows))
-    words = [vocabulary.words[row] for row in rows]
-    model = cached_model(names_cache, words, vocabulary.vectors[rows], fit_spelling)
-    guesses, n_grams = model.predict(entities)
-    note = f"A spelling model was learnt on {len(rows):,} words, none of them an entity."
-    is_present = n_grams > 0
+        return [Source(NAMES, (_domain_of_ngrams(entities, len(rows)),))]
+    near = NearSpellings.of(vocabulary.words, vocabulary.vectors, rows)
+    guesses, means, n_grams = near.suggestions(entities)
+    is_present, note = n_grams > 0, _note_on_model(len(rows))
+    wholes, parts_model = ({}, None) if parts is None else wholes_of(parts)
+    suggestions = guesses.copy()
     for place, name in enumerate(entities):
         if name in wholes:
-            guesses[place], is_present[place] = wholes[name], True
+            suggestions[place], is_present[place] = wholes[name], True
     if wholes:
         n_wholes = count(len(wholes), "name of several words is", "names of several words are")
         note += f" {n_wholes} described by the vectors of the parts."
-    features, columns, reader = _features(entities, guesses, n_grams)
-    reader = replace(reader, spelling=model, parts=parts)
-    return _domain(entities, features[is_present], is_present, columns, note, reader)
+    features, columns, reader = _features(entities, suggestions, n_grams, means)
+    reader = replace(reader, parts=parts_model, near=near)
+    of_names = _domain(entities, features[is_present], is_present, columns, note, reader)
+    sources = [Source(NAMES, (of_names,))]
+    grams = ngram_rows(entities, n_components=N_COMPONENTS)
+    if grams.is_present.any():
+        sources.append(Source(LETTERS, (_of_letters(entities, grams),)))
+    is_of_one_word = parts is not None
+    is_guessed = has_guess(entities, n_grams, is_of_one_word=is_of_one_word)
+    if is_guessed.any():
+        # From the mean of these names: what all have in common, the mean of the known has too.
+        mean = guesses[is_guessed].mean(axis=0)
+        of_spelling = Domain(
+            tuple(compress(entities, is_guessed)),
+            guesses[is_guessed] - mean,
+            tuple(f"from spelling {dim + 1}" for dim in range(vocabulary.n_dims)),
+            reader=SpellingReader(near, mean, is_of_one_word),
+            is_guess=True,
+        )
+        sources.append(Source(SPELLING, (of_spelling,)))
+    return sources
+
+
+def _note_on_model(n_words: int) -> str:
+    return f"Spellings were compared with {n_words:,} words, none of them an entity."
 
 
 def whole_vectors(
@@ -178,44 +139,41 @@ def whole_vectors(
     >>> whole_vectors(["Fort Worth"], {}, base)[0]
     {}
     """
-    parts = PartsOfNames.of(entities, words_of_entities, vocabulary)
+    return wholes_of(PartsOfNames.of(entities, words_of_entities, vocabulary))
+
+
+def wholes_of(parts: PartsOfNames) -> tuple[dict[str, np.ndarray], PartsModel | None]:
+    """Return the same of parts that were looked up."""
     model = parts.with_map()
     if model.slopes is None:
         return {}, None
     return dict(zip(parts.entities, model.wholes(parts.features), strict=True)), model
 
 
-def _seen(names: Sequence[str], n_grams: np.ndarray) -> np.ndarray:
-    """Return what is seen in names: how many n-grams are known, their length, several words or one.
-
-    Short names tend to be those of frequent words, and names of several words lie elsewhere.
-    """
-    lengths = [len(name) for name in names]
-    return np.column_stack([np.log1p(n_grams), lengths, has_several_words(names)]).astype(float)
-
-
 def _features(
-    entities: Sequence[str], guesses: np.ndarray, n_grams: np.ndarray
+    entities: Sequence[str], suggestions: np.ndarray, n_grams: np.ndarray, near: np.ndarray
 ) -> tuple[np.ndarray, tuple[str, ...], NamesReader]:
-    """Return the guessed vectors, and beside them what is seen in the names themselves."""
-    # The n-grams let a later model learn what an ending means among these entities, which may
-    # differ from the rest of the vocabulary.
-    of_names = ngram_rows(entities, n_components=N_COMPONENTS)
-    grams = np.zeros((len(entities), of_names.vectors.shape[1]))
-    grams[of_names.is_present] = of_names.vectors
-    blocks = (guesses, *(column[:, None] for column in _seen(entities, n_grams).T), grams)
+    """Return what suggests vectors, and beside it what is seen in the names themselves."""
+    blocks = (suggestions, *(column[:, None] for column in seen(entities, n_grams).T), near)
     columns = (
-        *(f"guess {dim + 1}" for dim in range(guesses.shape[1])),
+        *(f"guess {dim + 1}" for dim in range(suggestions.shape[1])),
         "log number of n-grams",
         "length",
         "several words",
-        *(f"n-grams {dim + 1}" for dim in range(grams.shape[1])),
+        *(f"near spellings {dim + 1}" for dim in range(near.shape[1])),
     )
-    scales = [_scale(block, guesses) for block in blocks]
+    scales = [_scale(block, suggestions) for block in blocks]
     means = np.concatenate([mean for mean, _ in scales])
     factors = np.repeat([factor for _, factor in scales], [block.shape[1] for block in blocks])
     features = (np.column_stack(blocks) - means) * factors
-    return features, columns, NamesReader(grams=of_names.model, means=means, factors=factors)
+    return features, columns, NamesReader(means=means, factors=factors)
+
+
+def _of_letters(entities: Sequence[str], grams: TextRows) -> Domain:
+    """Return the n-grams of names: what an ending means may differ among these entities."""
+    columns = tuple(f"n-grams {number + 1}" for number in range(grams.vectors.shape[1]))
+    names = tuple(compress(entities, grams.is_present))
+    return Domain(names, grams.vectors, columns, reader=NamesReader(grams=grams.model))
 
 
 def parts_domain(
@@ -268,7 +226,10 @@ def parts_guess(
     array([[ 0.05,  0.08, -0.06, -0.07],
            [-0.05, -0.08,  0.06,  0.07]])
     """
-    parts = PartsOfNames.of(entities, words_of_entities, vocabulary)
+    return _guess_of(PartsOfNames.of(entities, words_of_entities, vocabulary))
+
+
+def _guess_of(parts: PartsOfNames) -> Domain | None:
     if not parts.entities:
         return None
     slopes = parts.slopes_of_steps()
@@ -279,7 +240,7 @@ def parts_guess(
     return Domain(
         parts.entities,
         model.wholes(parts.features),
-        tuple(f"from parts {dim + 1}" for dim in range(vocabulary.n_dims)),
+        tuple(f"from parts {dim + 1}" for dim in range(parts.vocabulary.n_dims)),
         notes=(note,),
         reader=NamesReader(parts=model, is_guess=True),
         is_guess=True,
@@ -319,14 +280,12 @@ def _domain_of_ngrams(entities: Sequence[str], n_others: int) -> Domain:
             f"the names, such as {entities[0]!r}, have no letters in common, so their spelling "
             "says nothing. Use names='off'."
         )
-    columns = tuple(f"n-grams {number + 1}" for number in range(grams.vectors.shape[1]))
     note = (
         f"The embedding in memory has {n_others:,} words besides the entities, too few to learn a "
         "spelling model on; the letters of the names are used as they are. Pass the path of the "
         "embedding, so that all of its words teach."
     )
-    reader = NamesReader(grams=grams.model)
-    return _domain(entities, grams.vectors, grams.is_present, columns, note, reader)
+    return replace(_of_letters(entities, grams), notes=_notes(entities, grams.is_present, note))
 
 
 def _domain(
@@ -338,9 +297,14 @@ def _domain(
     reader: NamesReader,
 ) -> Domain:
     """Return the domain of the names that have a row."""
-    names = tuple(compress(entities, is_present))
-    notes = (note,)
-    if n_absent := len(entities) - len(names):
-        notes += (f"{count(n_absent, 'name has', 'names have')} no known n-gram; left out.",)
     vectors = np.asarray(rows, np.float64)
+    names, notes = tuple(compress(entities, is_present)), _notes(entities, is_present, note)
     return Domain(names, vectors, columns, "features", notes, reader=reader)
+
+
+def _notes(entities: Sequence[str], is_present: np.ndarray, note: str) -> tuple[str, ...]:
+    """Return a note on a source, and how many names it says nothing about."""
+    n_absent = len(entities) - int(is_present.sum())
+    if not n_absent:
+        return (note,)
+    return (note, f"{count(n_absent, 'name has', 'names have')} no known n-gram; left out.")

@@ -112,6 +112,9 @@ def pair_distances(
     array([25.])
     """
     out = np.empty(rows_of_pairs.size)
+    # One type of numbers, so that each loop is compiled once.
+    rows_of_pairs = rows_of_pairs.astype(np.int64, copy=False)
+    others_of_pairs = others_of_pairs.astype(np.int64, copy=False)
     if issparse(left_rows):
         a, b = left_rows, right_rows
         arrays = (a.data, a.indices, a.indptr, b.data, b.indices, b.indptr)

@@ -74,8 +74,10 @@ def offer(best, ends, component, squared, i, j):
 def _shortest_edges(indices, squared, component, n_components, out_index, out_squared):
     """Return the shortest seen edge that leaves each component: its length and ends."""
     n_rows, n_listed = indices.shape
-    best = np.full(n_components, np.inf)
-    ends = np.full((n_components, 2), -1)
+    best, ends = np.empty(n_components), np.empty((n_components, 2), np.int64)
+    for mine in range(n_components):
+        best[mine] = np.inf
+        ends[mine, 0] = ends[mine, 1] = -1
     for row in range(n_rows):
         mine = component[row]
         for rank in range(n_listed):
@@ -94,7 +96,10 @@ def _shortest_edges(indices, squared, component, n_components, out_index, out_sq
 def join(component, may_choose, best, ends, tails, heads, squared, n_edges):
     """Add the chosen edges, relabel the components; return the counts of edges and components."""
     n_components = best.size
-    parent = np.arange(n_components)
+    parent, label = np.empty(n_components, np.int64), np.empty(n_components, np.int64)
+    for chooser in range(n_components):
+        parent[chooser] = chooser
+        label[chooser] = -1
     for chooser in range(n_components):
         if may_choose[chooser] and ends[chooser, 0] >= 0:
             a = root(parent, component[ends[chooser, 0]])
@@ -102,10 +107,9 @@ def join(component, may_choose, best, ends, tails, heads, squared, n_edges):
             if a != b:
                 # The smaller row stands for both: labels do not depend on the order of edges.
                 parent[max(a, b)] = min(a, b)
-                tails[n_edges], heads[n_edges] = ends[chooser]
+                tails[n_edges], heads[n_edges] = ends[chooser, 0], ends[chooser, 1]
                 squared[n_edges] = best[chooser]
                 n_edges += 1
-    label = np.full(n_components, -1)
     n_left = 0
     for chooser in range(n_components):
         top = root(parent, chooser)

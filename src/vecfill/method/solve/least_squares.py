@@ -1,6 +1,7 @@
 """Small non-negative least squares, on a Gram matrix: one row's weights on its neighbours.
 
-Block principal pivoting, with Lawson and Hanson's active set when pivoting would cycle.
+Block principal pivoting, with Lawson and Hanson's active set when pivoting would cycle. Parts of
+arrays are filled in loops: to assign to a slice takes a tenth of a second to compile.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ def _gradient(gram, target, n, x, gradient):
 
 
 @compiled_part
-def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
+def _active_set(gram, target, n, x, is_in, is_barred, support, factor, solution, gradient):
     """Lawson and Hanson: let in the neighbour with the largest gradient, drop what turns bad."""
-    x[:n] = 0.0
-    is_in[:n] = False
-    is_barred = np.zeros(n, np.bool_)
+    for j in range(n):
+        x[j] = 0.0
+        is_in[j] = is_barred[j] = False
     _gradient(gram, target, n, x, gradient)
     # More steps than any problem took; rounding must not make it go on for ever.
     for _ in range(20 * n + 50):
@@ -119,7 +120,8 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
                 x[j] += step * (solution[a] - x[j])
             if leaving < 0:
                 # The others have moved, so that one that was dependent may help now.
-                is_barred[:] = False
+                for j in range(n):
+                    is_barred[j] = False
                 break
             x[leaving] = 0.0
             is_in[leaving] = False
@@ -129,12 +131,15 @@ def _active_set(gram, target, n, x, is_in, support, factor, solution, gradient):
 
 
 @compiled_part
-def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solution, gradient):
+def _block_pivoting(
+    gram, target, n, is_solved, x, is_in, is_barred, support, factor, solution, gradient
+):
     """Exchange all bad neighbours at once, one at a time if that does not help.
 
     It begins with all neighbours in; `solution` is theirs already if `is_solved`.
     """
-    is_in[:n] = True
+    for j in range(n):
+        is_in[j] = True
     # To exchange all at once may fail to help a few times before it does.
     fewest_bad, patience = n + 1, 3
     for step in range(5 * n + 20):
@@ -143,7 +148,8 @@ def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solut
             gram, target, support, n_support, factor, solution
         ):
             break
-        x[:n] = 0.0
+        for j in range(n):
+            x[j] = 0.0
         for a in range(n_support):
             x[support[a]] = solution[a]
         n_bad, last_bad = 0, -1
@@ -171,7 +177,7 @@ def _block_pivoting(gram, target, n, is_solved, x, is_in, support, factor, solut
         else:
             # One at a time, always the last: Murty's rule, which cannot cycle.
             is_in[last_bad] = not is_in[last_bad]
-    _active_set(gram, target, n, x, is_in, support, factor, solution, gradient)
+    _active_set(gram, target, n, x, is_in, is_barred, support, factor, solution, gradient)
 
 
 @compiled_part
@@ -181,7 +187,8 @@ def _floored(x, n, weight_floor, out):
     for j in range(n):
         largest = max(largest, x[j])
     if not largest > 0.0:
-        out[:n] = 1.0 / n
+        for j in range(n):
+            out[j] = 1.0 / n
         return
     smallest = largest
     for j in range(n):
@@ -199,9 +206,10 @@ def _floored(x, n, weight_floor, out):
 def workspace(widest):
     """Return room for one row's problem at a time: making it anew for each row takes longer."""
     x, solution, gradient = np.empty(widest), np.empty(widest), np.empty(widest)
-    is_in, support = np.empty(widest, np.bool_), np.empty(widest, np.int64)
+    is_in, is_barred = np.empty(widest, np.bool_), np.empty(widest, np.bool_)
+    support = np.empty(widest, np.int64)
     factor = np.empty((widest, widest))
-    return x, is_in, support, factor, solution, gradient
+    return x, is_in, is_barred, support, factor, solution, gradient
 
 
 @compiled_part
@@ -221,7 +229,8 @@ def weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
     for j in range(n):
         largest_target = max(largest_target, abs(target[j]))
     if not mean_diagonal > SMALLEST or not largest_target > SMALLEST:
-        out[:n] = 1.0 / n
+        for j in range(n):
+            out[j] = 1.0 / n
         return
     # Scaled, so that one set of tolerances serves every row; weights are shares.
     scale = 1.0 / mean_diagonal
@@ -231,7 +240,7 @@ def weigh(gram, target, n, is_simplex, ridge, weight_floor, out, work):
         for j in range(n):
             gram[i, j] = gram[i, j] * scale + sum_equation
         gram[i, i] += ridge
-    x, _, support, factor, solution, _ = work
+    x, _, _, support, factor, solution, _ = work
     for i in range(n):
         support[i] = i
     is_solved = _solve_on(gram, target, support, n, factor, solution)

@@ -3,7 +3,9 @@
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
 linear trend. `kernel_ridge` is the other way that `auto` tries. `mean` also has `Guessed`, for rows
 that are guesses already. `rivals` has what others do: nearest neighbors, ridge regression, matching
-pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS).
+pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS). From another embedding: `procrustes` turns
+it, `affine` departs from that as far as known rows bear it out, and `affine_kernel` adds what the
+map misses.
 
 And for several members:
 
@@ -15,6 +17,8 @@ Behind them:
 - `fused_mix`: What fused vectors are made of.
 - `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
   rows.
+- `kernel_mix`: What kernel ridge regression makes of known rows, for rows of the fit and for later
+  ones.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
   kernel admit.
 """
@@ -24,10 +28,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from vecfill.model.predictors.affine import Adjoint, Affine
+from vecfill.model.predictors.affine_kernel import AffineKernel
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
 from vecfill.model.predictors.mean import Guessed, Mean
+from vecfill.model.predictors.procrustes import Procrustes
 from vecfill.model.predictors.rivals import LinearRidge, MatchingPursuit, Nearest, Sparsemax
 
 RIVALS: Mapping[str, Predictor] = MappingProxyType(
@@ -45,6 +52,9 @@ RIVALS: Mapping[str, Predictor] = MappingProxyType(
 __all__ = [
     "PAPER",
     "RIVALS",
+    "Adjoint",
+    "Affine",
+    "AffineKernel",
     "Guessed",
     "KernelRidge",
     "LatentSemantic",
@@ -53,5 +63,6 @@ __all__ = [
     "Mean",
     "Nearest",
     "Predictor",
+    "Procrustes",
     "Sparsemax",
 ]

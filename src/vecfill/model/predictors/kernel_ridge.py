@@ -20,18 +20,18 @@ from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.machine.blas import one_blas_thread
 from vecfill.machine.lengths import unit
-from vecfill.method.engine import fill, row_blocks
 from vecfill.method.scaling import in_range_of
 from vecfill.model.kernels import BY_DISTANCE, KERNELS, Kernel, check_kernel
 from vecfill.model.known import KnownRows
-from vecfill.model.prediction import Composition, Mix, Prediction
+from vecfill.model.prediction import Composition, Prediction
 from vecfill.model.predictors.base import TOL, Predictor, check_preparation
+from vecfill.model.predictors.kernel_mix import KernelMix, NewKernelMix
 from vecfill.model.predictors.kernel_systems import (
-    ROWS_PER_BLOCK,
     Approximate,
     Exact,
     Factors,
     FromLandmarks,
+    Inverse,
     Restored,
     Solved,
     factorised,
@@ -60,8 +60,12 @@ RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 N_JUDGES = 32
 """Dimensions in which widths and strengths are compared: random mixes, if there are more."""
 
-MOST_ALIKE = 1 << 23
-"""Entries of a kernel with new rows that are kept while they are used several times: 64 MB."""
+SINGLE_TOL = 1e-6
+"""Residual from which on a caller who can do with it gets a regression in 32 bits."""
+
+LEAST_SINGLE = 1e-3
+"""Strength below which 32 bits may not have the digits to factorise a kernel. A guess: a third of
+the least that is tried."""
 
 FEWEST_DIMS = 4
 """Fewer dimensions have too few directions for a cosine to tell strengths apart."""
@@ -144,7 +148,7 @@ class KernelRidge(Predictor):
         if wanted.is_new:
             mix = NewKernelMix(ready._solved_once(space, known_rows), rows, known_rows, ready)
             return Prediction(in_range_of(dtype, mix.vectors()), Composition(mix))
-        mix = KernelMix(ready.solved(space, known_rows), rows)
+        mix = KernelMix(ready.solved(space, known_rows, tol=tol), rows)
         vectors = mix.spread(known_rows.known, tol=0.0)
         return Prediction(in_range_of(dtype, vectors), Composition(mix))
 
@@ -211,12 +215,12 @@ class KernelRidge(Predictor):
         ridges = RIDGES if self.ridge is None else (self.ridge,)
         best, best_score = self, -np.inf
         for width in WIDTHS if has_width else (self.width,):
-            kernel = replace(self, width=width).kernel_in(space)
-            factors = self._factors(kernel, sample, known_rows)
-            scores = _looked_over(factors, known, ridges)
-            place = int(np.argmax(scores))
-            if scores[place] > best_score:
-                best, best_score = replace(self, width=width, ridge=ridges[place]), scores[place]
+            setting = replace(self, width=width)
+            leave_out = setting._leaving_out(space, sample, known_rows, min(ridges))
+            scores = _looked_over(leave_out, known, ridges)
+            ridge = max(scores, key=lambda ridge: scores[ridge])
+            if scores[ridge] > best_score:
+                best, best_score = replace(setting, ridge=ridge), scores[ridge]
         return best
 
     @one_blas_thread()
@@ -225,38 +229,54 @@ class KernelRidge(Predictor):
         ready = self.tuned(space, known_rows)
         assert ready.ridge is not None
         known = np.flatnonzero(known_rows.is_known)
-        kernel = ready.kernel_in(space)
-        # Then these are the rows that it was tuned on, and their factors may still be there.
         if known.size <= min(MOST_LANDMARKS, MOST_TUNED_ON):
-            factors = ready._factors(kernel, known, known_rows)
+            leave_out = ready._leaving_out(space, known, known_rows, ready.ridge)
         else:
-            factors = factorised(kernel, known, landmarks_of(known))
-        return factors.left_out(known_rows.known, ready.ridge)
+            leave_out = factorised(ready.kernel_in(space), known, landmarks_of(known)).left_out
+        return leave_out(known_rows.known, ready.ridge)
 
-    def _factors(self, kernel: Kernel, sample: np.ndarray, known_rows: KnownRows) -> Factors:
-        """Return the kernel of the rows that it is tuned on; all widths share their distances."""
+    def _leaving_out(
+        self, space: Space, sample: np.ndarray, known_rows: KnownRows, ridge: float
+    ) -> LeavingOut:
+        """Return what predicts rows from the others, for strengths from `ridge` on.
+
+        All widths share their distances.
+        """
+        is_single = self._bears_single(space, ridge)
+        kernel = self.kernel_in(space, is_single=is_single)
 
         def gram() -> np.ndarray:
             if self.kernel not in BY_DISTANCE:
                 return kernel.between(sample, sample)
-            key = ("squared distances", self.preparation)
+            key = ("squared distances", self.preparation, is_single)
             squares = known_rows.once(key, lambda: kernel.squared_distances(sample, sample))
             return kernel.of_squares(squares)
 
-        return factors_of(kernel, sample, gram)
+        if is_single:
+            return Inverse(gram()).left_out
+        return factors_of(kernel, sample, gram).left_out
 
-    def kernel_in(self, space: Space) -> Kernel:
+    def _bears_single(self, space: Space, ridge: float) -> bool:
+        """Tell whether 32 bits have the digits to invert the kernel: it is bounded, and positive.
+
+        Distances need not be those of vectors, and then it has negative eigenvalues.
+        """
+        return space.has_vectors and self.kernel != "linear" and ridge >= LEAST_SINGLE
+
+    def kernel_in(self, space: Space, *, is_single: bool = False) -> Kernel:
         """Return the kernel of a space; the width must have been chosen."""
         width = 1.0 if self.width is None else self.width
-        return Kernel(space, self.preparation, self.kernel, width)
+        return Kernel(space, self.preparation, self.kernel, width, is_single)
 
-    def solved(self, space: Space, known_rows: KnownRows) -> Solved:
+    def solved(self, space: Space, known_rows: KnownRows, *, tol: float = TOL) -> Solved:
         """Return the regression on the known rows; width and strength must have been chosen."""
         assert self.ridge is not None
-        known, kernel = np.flatnonzero(known_rows.is_known), self.kernel_in(space)
+        known = np.flatnonzero(known_rows.is_known)
         # Distances need not be those of vectors, and then the kernel has negative eigenvalues.
         if known.size <= MOST_EXACT and space.has_vectors:
-            return Exact(kernel, known, self.ridge)
+            is_single = tol >= SINGLE_TOL and self._bears_single(space, self.ridge)
+            return Exact(self.kernel_in(space, is_single=is_single), known, self.ridge)
+        kernel = self.kernel_in(space)
         landmarks = landmarks_of(known)
         if landmarks.size < known.size:
             return FromLandmarks(kernel, known, landmarks, self.ridge)
@@ -268,8 +288,17 @@ def landmarks_of(known: np.ndarray) -> np.ndarray:
     return sampled(known, MOST_LANDMARKS)
 
 
-def _looked_over(factors: Factors, known: np.ndarray, ridges: tuple[float, ...]) -> list[float]:
-    """Return how near leave-one-out predictions come under each strength."""
+LeavingOut = Callable[[np.ndarray, float], np.ndarray]
+"""From known vectors and a strength to each of them as predicted from the others."""
+
+
+def _looked_over(
+    leave_out: LeavingOut, known: np.ndarray, ridges: tuple[float, ...]
+) -> dict[float, float]:
+    """Return how near leave-one-out predictions come under strengths around the best one.
+
+    Scores rise to the best strength and fall behind it, so the way goes up from the middle.
+    """
     n_known, n_dims = known.shape
     centred = known.astype(np.float64) - known.mean(axis=0, dtype=np.float64)
     # Random mixes keep angles on average, and the comparison is of means over all rows.
@@ -278,128 +307,22 @@ def _looked_over(factors: Factors, known: np.ndarray, ridges: tuple[float, ...])
     # Each row minus the mean of the others: what a prediction that never saw it can hope for.
     truth = centred * (n_known / max(1, n_known - 1))
     directions = unit(truth)
-    scores = []
-    for left_out in factors.left_out_each(centred, ridges):
+
+    def score(ridge: float) -> float:
+        steps = leave_out(centred, ridge)
         if n_dims < FEWEST_DIMS:
-            scores.append(-float(((truth - left_out) ** 2).sum()))
-        else:
-            scores.append(float(np.einsum("ij,ij->i", directions, unit(left_out)).mean()))
+            return -float(((truth - steps) ** 2).sum())
+        return float(np.einsum("ij,ij->i", directions, unit(steps)).mean())
+
+    middle = len(ridges) // 2
+    scores = {ridges[middle]: score(ridges[middle])}
+    for way in (range(middle - 1, -1, -1), range(middle + 1, len(ridges))):
+        for place in way:
+            best = max(scores.values())
+            scores[ridges[place]] = score(ridges[place])
+            if scores[ridges[place]] < best:
+                break
+        # Where it goes up one way, it goes down the other.
+        if max(scores.values()) > scores[ridges[middle]]:
+            break
     return scores
-
-
-class KernelMix(Mix):
-    """What each known vector counts in each row that is wanted; computed when asked for."""
-
-    def __init__(self, solved: Solved, rows: Any) -> None:
-        self.solved = solved
-        self.rows = rows
-        """Their numbers, or `New` rows."""
-
-    def _alike(self, block: slice) -> np.ndarray:
-        """Return the kernel of some rows with the landmarks."""
-        return self.solved.kernel.between(self.rows[block], self.solved.landmarks)
-
-    def _filled(self, put: Callable[[slice, np.ndarray], None], *n_columns: int) -> np.ndarray:
-        """Return a number, or a row of them, for each row that is wanted."""
-        size = self.rows.size
-        numbers, blocks = np.empty((size, *n_columns)), row_blocks(size, ROWS_PER_BLOCK)
-        fill([numbers], put, blocks, n_jobs=self.solved.kernel.space.n_threads)
-        return numbers
-
-    @one_blas_thread()
-    def shares(self, places: Any) -> np.ndarray:
-        """Return the share of every known row (across) in some wanted rows (down)."""
-        rows = self.rows[np.asarray(places, np.int64)]
-        alike = self.solved.kernel.between(rows, self.solved.landmarks)
-        shares = self.solved.onto_known(alike)
-        # What the regression shrinks away goes to the mean, of which all known rows are a part.
-        return shares + (1.0 - shares.sum(axis=1, keepdims=True)) / shares.shape[1]
-
-    @one_blas_thread()
-    def spread(self, values: np.ndarray, *, tol: float) -> np.ndarray:
-        """Return the mix of the known rows' `values` for every wanted row."""
-        mean = values.mean(axis=0, dtype=np.float64)
-        return self._along(self.solved.slopes(values - mean), mean)
-
-    def _along(self, slopes: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """Return what slopes give to every wanted row."""
-
-        def put(block: slice, part: np.ndarray) -> None:
-            part[:] = mean + self._alike(block) @ slopes
-
-        return self._filled(put, mean.size)
-
-    @one_blas_thread()
-    def misfit(self) -> np.ndarray:
-        """Return the standard deviation that a Gaussian process with this kernel would have.
-
-        Of many known rows, a sample is enough to tell rows apart that are far from all of them.
-        """
-        # A solve with all known rows for each wanted one would cost more than the prediction.
-        sample = self.solved.of_few(MOST_TUNED_ON)
-
-        def put(block: slice, part: np.ndarray) -> None:
-            alike = sample.kernel.between(self.rows[block], sample.landmarks)
-            missing = sample.kernel.own(self.rows[block]) - sample.told(alike)
-            # Rounding can leave less than nothing of a row that a known one repeats.
-            part[:] = np.sqrt(np.maximum(missing, 0.0))
-
-        return self._filled(put)
-
-    def straight(self) -> np.ndarray:
-        """Return ones: every coefficient is on a known row."""
-        return np.ones(self.rows.size)
-
-    @one_blas_thread()
-    def tightness(self) -> np.ndarray:
-        """Return how alike each wanted row and the known row most like it are."""
-
-        def put(block: slice, part: np.ndarray) -> None:
-            part[:] = self._alike(block).max(axis=1)
-
-        return self._filled(put)
-
-
-class NewKernelMix(KernelMix):
-    """The same for rows that came later: what was solved for the known rows is kept with them."""
-
-    def __init__(
-        self, solved: Solved, rows: Any, known_rows: KnownRows, predictor: KernelRidge
-    ) -> None:
-        super().__init__(solved, rows)
-        self.known_rows = known_rows
-        self.predictor = predictor
-        self._made: dict[int, np.ndarray] = {}
-
-    def _alike(self, block: slice) -> np.ndarray:
-        # Vectors, carried values and signals need the same kernel; of many rows it is too large.
-        if self.rows.size * self.solved.landmarks.size > MOST_ALIKE:
-            return super()._alike(block)
-        if block.start not in self._made:
-            self._made[block.start] = super()._alike(block)
-        return self._made[block.start]
-
-    def vectors(self) -> np.ndarray:
-        """Return the regression's values."""
-        return self._along(*self.slopes_of_known())
-
-    @one_blas_thread()
-    def carried(self, values: Callable[[], np.ndarray], *, tol: float) -> np.ndarray:
-        """Return the mix of what known rows carry for signals."""
-        return self._along(*self.slopes_of_carried(values))
-
-    def slopes_of_known(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the kernel is multiplied with to give vectors, and their mean."""
-        key = ("slopes", self.predictor)
-        return self.known_rows.once(
-            key, lambda: self._slopes(self.known_rows.known.astype(np.float64))
-        )
-
-    def slopes_of_carried(self, values: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same for what known rows carry."""
-        key = ("carried slopes", self.predictor)
-        return self.known_rows.once(key, lambda: self._slopes(values()))
-
-    def _slopes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean = values.mean(axis=0)
-        return np.ascontiguousarray(self.solved.slopes(values - mean)), mean

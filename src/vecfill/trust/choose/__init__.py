@@ -11,5 +11,7 @@
 - `unseen`: Hidden known rows as every source predicts them, and what weights of sources they teach.
 - `fusion`: Which sources help, and how much: learnt on known rows that each source predicts unseen.
 - `rareness`: Whether the unknown rows are rarer than the known ones.
+- `translating`: Which map leads best from one embedding to another, judged by what a search would
+  find.
 - `decision`: How to impute, decided on hidden known rows that are like the unknown ones.
 """

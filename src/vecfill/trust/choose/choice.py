@@ -337,10 +337,15 @@ def _rounds(
     is_full: bool,
 ) -> Iterator[Sequence[Sequence[Predictor]]]:
     """Yield rounds of groups of kin to try; later ones depend on how the earlier ones went."""
-    yield [*([kernel] for kernel in kernels), *first_round(space, preparations)]
     if is_full:
+        yield first_round(space, preparations)
         yield second_round(space, trials.best(LatentSemantic))
         return
+    first, *others = first_round(space, preparations)
+    yield [*([kernel] for kernel in kernels), first]
+    # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
+    if others and not trials.is_beaten(LatentSemantic):
+        yield others
     if trials.is_beaten(LatentSemantic) or trials.needs_no_graph():
         return
     ways = [other_degrees, other_ridges]

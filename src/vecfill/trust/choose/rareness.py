@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from vecfill._types import KnownMask
-from vecfill.inputs.alignment import NAMES, PARTS
+from vecfill.inputs.names.domains import NAME_SOURCES
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import Predictor
+from vecfill.model.predictors import KernelRidge, Predictor
 from vecfill.model.predictors.fused import Fused
 from vecfill.model.space import Space
+from vecfill.model.stack import Stack
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.folds import Fold, hidden_folds
 
@@ -42,9 +43,6 @@ N_PERMUTATIONS = 20
 MOST_ODDS = 100.0
 """Odds that a shift can give at most, either way. The shift is one number from a model that is
 never quite right; with odds of 10^18, a misread shift would overrule everything else."""
-
-NAME_SOURCES = (NAMES, PARTS)
-"""Sources that never say how rare an entity is: the spelling of several words looks rare."""
 
 
 def has_own(rarity: np.ndarray, is_known: KnownMask) -> bool:
@@ -81,20 +79,21 @@ def odds_of_rare(
         about = without_names(predictor)
         if about is None:
             return PRIOR_ODDS
-        predictor = about
+        predictor = cheapened(about)
         # Unknown rows must hold nothing: their sentinels would be taken for numbers.
         known_rarity = np.where(is_known, rarity, np.nan)[:, None]
+        # Tuned once, on all known rows: the same regression is asked for folds and for the rest.
+        tuned = predictor.settled(space, KnownRows(known_rarity, is_known))
         places = np.flatnonzero(may_be_rare[~is_known])
-        shift = _shifts(space, predictor, known_rarity, is_known, places).item()
+        shift = _shifts(space, tuned, known_rarity, is_known, places).item()
         folds = hidden_folds(is_known, n_folds=N_FOLDS, seed=0, enough=ENOUGH_HIDDEN)
         random = [
-            _shifts(space, predictor, known_rarity, fold.is_seen, fold.places).item()
-            for fold in folds
+            _shifts(space, tuned, known_rarity, fold.is_seen, fold.places).item() for fold in folds
         ]
         # What the shift would be if the domain had nothing to do with rarity: one draw a column.
         by_chance = _shifts(space, predictor, _permuted(rarity, is_known), is_known, places)
         # Last, since the same rows are hidden again next, and their systems may still be there.
-        gap = _shifts(space, predictor, known_rarity, block.is_seen, block.places).item()
+        gap = _shifts(space, tuned, known_rarity, block.is_seen, block.places).item()
         usual = float(np.mean(random))
         error = float(np.hypot(by_chance.std(), np.std(random)))
     # Rarities that are all equal say nothing.
@@ -124,6 +123,28 @@ def without_names(predictor: Predictor) -> Predictor | None:
         for name, member in zip(predictor.sources, predictor.members, strict=True)
     )
     return replace(predictor, members=members) if any(members) else None
+
+
+def cheapened(predictor: Predictor) -> Predictor:
+    """Return a predictor whose stacks are one member each: one number needs no more.
+
+    A kernel regression, which solves one column in a moment, before one that propagates; of
+    several, the one that counts most.
+
+    Examples
+    --------
+    >>> from vecfill.model.predictors import PAPER, KernelRidge
+    >>> stack = Stack((PAPER, KernelRidge(), KernelRidge("unit_rows")), (0.5, 0.2, 0.3))
+    >>> print(cheapened(stack))
+    unit_rows, rbf kernel ridge
+    """
+    if isinstance(predictor, Fused):
+        members = tuple(member and cheapened(member) for member in predictor.members)
+        return replace(predictor, members=members)
+    if not isinstance(predictor, Stack):
+        return predictor
+    members = zip(predictor.members, predictor.weights, strict=True)
+    return max(members, key=lambda pair: (isinstance(pair[0], KernelRidge), pair[1]))[0]
 
 
 def _permuted(rarity: np.ndarray, is_known: KnownMask) -> np.ndarray:

@@ -25,7 +25,7 @@ from vecfill.method.engine import Workers, fill, row_blocks
 
 ROWS_PER_BLOCK = 256
 
-MANY_PAIRS = 10_000_000
+MANY_PAIRS = 1_000_000
 """Pairs of predicted and known rows from which on products in 32 bits do."""
 
 MANY_DIMS = 16

@@ -67,21 +67,45 @@ def _near(known: np.ndarray) -> np.ndarray:
     n_dims = known.shape[1]
     if len(known) < 2 or n_dims < FEWEST_DIMS:
         return places
-    # Squares of 64-bit numbers over- or underflow long before the numbers do.
-    vectors = well_scaled(known.astype(np.float64))
-    vectors = vectors - vectors.mean(axis=0)
-    limit = NEAR * float(np.sqrt((vectors**2).sum(axis=1).mean()))
-    # Projections are no farther apart than vectors are. In three dimensions few pairs pass, and
-    # only those are compared whole.
-    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n_dims, 3)))[0]
-    pairs = cKDTree(vectors @ axes).query_pairs(limit, output_type="ndarray")
-    gaps = vectors[pairs[:, 0]] - vectors[pairs[:, 1]]
-    pairs = pairs[(gaps**2).sum(axis=1) <= limit**2]
+    pairs = near_pairs(known)
     if not len(pairs):
         return places
     edges = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(known),) * 2)
     _, label = connected_components(edges, directed=False)
     return np.unique(label, return_index=True)[1][label]
+
+
+def near_pairs(known: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Return pairs of places of known vectors, or of a known and another one, that are the same.
+
+    Examples
+    --------
+    >>> known = np.random.default_rng(0).normal(size=(5, 4))
+    >>> near_pairs(known, known[[3, 1]] + 1e-7).tolist()
+    [[1, 1], [3, 0]]
+    """
+    n_known, n_dims = known.shape
+    # Squares of 64-bit numbers over- or underflow long before the numbers do.
+    all_vectors = known if others is None else np.vstack([known, others])
+    vectors = well_scaled(all_vectors.astype(np.float64))
+    vectors = vectors - vectors[:n_known].mean(axis=0)
+    limit = NEAR * float(np.sqrt((vectors[:n_known] ** 2).sum(axis=1).mean()))
+    # Projections are no farther apart than vectors are. In three dimensions few pairs pass, and
+    # only those are compared whole.
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n_dims, 3)))[0]
+    tree = cKDTree(vectors[:n_known] @ axes)
+    if others is None:
+        pairs = tree.query_pairs(limit, output_type="ndarray")
+    else:
+        other_tree = cKDTree(vectors[n_known:] @ axes)
+        distances = tree.sparse_distance_matrix(other_tree, limit, output_type="ndarray")
+        pairs = np.column_stack([distances["i"], distances["j"] + n_known])
+    gaps = vectors[pairs[:, 0]] - vectors[pairs[:, 1]]
+    pairs = pairs[(gaps**2).sum(axis=1) <= limit**2]
+    if others is None:
+        return pairs
+    pairs[:, 1] -= n_known
+    return pairs[np.lexsort(pairs.T[::-1])]
 
 
 def first_of(twins: np.ndarray) -> KnownMask:

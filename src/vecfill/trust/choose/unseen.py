@@ -120,7 +120,8 @@ class OutOfFold:
             plain = [place for place in sources if not self.is_guess[place]]
             other_rows = rows[self.is_present[rows][:, plain].all(axis=1)]
             other_rows = np.setdiff1d(other_rows, teachers)
-            scale = np.sqrt(PRIOR_ROWS / max(other_rows.size, 1))
+            # Where most rows have a guess, the few others count no more than once each.
+            scale = np.sqrt(min(PRIOR_ROWS / max(other_rows.size, 1), 1.0))
             predicted.append(self.predicted[sources][:, other_rows] * scale)
             truth.append(self.truth[other_rows] * scale)
             scale = np.sqrt(GUESS_ROWS / teachers.size)

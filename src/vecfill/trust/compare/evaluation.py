@@ -88,6 +88,8 @@ class Evaluation:
     """What each rival was tuned to, fold by fold."""
     leaks: tuple[Leak, ...] = ()
     """Sources and columns that give known entities away, so that these scores flatter."""
+    notes: tuple[str, ...] = ()
+    """What made no difference, and why."""
 
     @property
     def methods(self) -> dict[str, dict[str, float]]:
@@ -171,6 +173,7 @@ class Evaluation:
             "has_signal": self.has_signal,
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "notes": list(self.notes),
         }
 
     def _rows(self) -> list[tuple[str, list[float]]]:
@@ -192,14 +195,14 @@ class Evaluation:
             columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
             lines.append(f"{name:{wide}}{columns}")
         lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
-        return "\n".join([*lines, *map(str, self.leaks)])
+        return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
         head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
         rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
-            + "".join(f"<p>{escape(str(leak))}</p>" for leak in self.leaks)
+            + "".join(f"<p>{escape(str(note))}</p>" for note in (*self.leaks, *self.notes))
             + html_table(head, rows, strong=self.label("auto"))
             + f"<p>chosen: {escape(self.chosen.in_words())}</p>"
             + html_details("exact setting", f"<code>{escape(str(self.chosen))}</code>")

@@ -19,6 +19,8 @@
 - `limits`: Confidence where rows lack facts, or are far from the known ones: one limit after
   the other.
 - `proof`: What hidden known rows prove about the imputed ones.
+- `translated`: How far to trust vectors that were mapped from another embedding, cheaply enough for
+  millions.
 - `sanity`: What a person sees who looks at imputed vectors: are they told apart, and what is near
   them.
 """

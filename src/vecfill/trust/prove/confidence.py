@@ -49,6 +49,14 @@ class Confidence:
         """Share of hidden rows whose centred cosine was at least their bound."""
         return float(self.is_covered.mean())
 
+    @property
+    def has_bound(self) -> np.ndarray:
+        """(n_imputed,) whether anything is proved; if not, the value is what is possible at most.
+
+        No cosine is below -1, so a bound there says nothing.
+        """
+        return self.lower_bound > -1.0
+
     def rows(self, rows: np.ndarray) -> Confidence:
         """Return the confidence of some of the imputed rows."""
         return replace(
@@ -168,9 +176,11 @@ class Confidence:
         if not self.values.size:
             return f"Confidence(nothing imputed; {proof})"
         low, middle, high = np.quantile(self.values, [0.25, 0.5, 0.75])
+        n_unproved = int((~self.has_bound).sum())
+        unproved = f"; at most that for {n_unproved:,} without a bound" if n_unproved else ""
         return (
             f"Confidence({count(self.values.size, 'entity')}: median {middle:.2f}, half of them "
-            f"{low:.2f} to {high:.2f}; {proof})"
+            f"{low:.2f} to {high:.2f}{unproved}; {proof})"
         )
 
     def _repr_html_(self) -> str:
@@ -233,10 +243,11 @@ def within_limits(confidence: Confidence | None, trust: Trust, is_known: KnownMa
             f"{limited_by[0]} needs a confidence, and too few entities are known to learn one "
             f"({int(is_known.sum())}; {2 * FEWEST_KNOWN} are needed)."
         )
-    is_kept = confidence.values >= (-1.0 if trust.min_confidence is None else trust.min_confidence)
-    return is_kept & (
-        confidence.lower_bound >= (-1.0 if trust.min_bound is None else trust.min_bound)
-    )
+    is_kept = confidence.lower_bound >= (-1.0 if trust.min_bound is None else trust.min_bound)
+    if trust.min_confidence is not None:
+        # Without a bound it is what is possible at most, which is no reason for trust.
+        is_kept &= confidence.has_bound & (confidence.values >= trust.min_confidence)
+    return is_kept
 
 
 def reached(values: np.ndarray, level: float) -> float:

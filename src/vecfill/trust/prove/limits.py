@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
+from vecfill.machine.blas import one_blas_thread
 from vecfill.model.fitted import Model
 from vecfill.trust.choose.folds import Fold
 from vecfill.trust.prove.confidence import Confidence
@@ -16,7 +18,7 @@ from vecfill.trust.prove.gaps import FittedRows
 from vecfill.trust.prove.hidden import Hidden
 from vecfill.trust.prove.learning import Teachers
 from vecfill.trust.prove.lessons import Hide, Lessons, learn_lessons
-from vecfill.trust.prove.reach import Distances, learn_reach
+from vecfill.trust.prove.reach import Distances, Reach, learn_reach
 from vecfill.trust.prove.strata import FEWEST_PROVED, Kinds
 
 
@@ -33,10 +35,29 @@ class AskedOf(NamedTuple):
     """Of all rows."""
 
 
+@dataclass(frozen=True, eq=False)
+class ToCome:
+    """What can be learnt for rows to come: for most imputations, nobody ever asks for it.
+
+    To hide rows without each of their facts costs more than to impute.
+    """
+
+    learn: Callable[[], Lessons] = field(repr=False)
+    reach: Reach | None = field(default=None, repr=False)
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """What teaches the confidence of rows that lack facts, learnt when first asked for."""
+        # The bits are those that `impute` would find, which holds BLAS to one thread.
+        with one_blas_thread():
+            lessons = self.learn()
+            return lessons if self.reach is None else replace(lessons, reach=self.reach.ceiling)
+
+
 class Limits(NamedTuple):
     """What was learnt of rows that lack facts, or are far from the known ones."""
 
-    lessons: Lessons | None
+    to_come: ToCome | None
     gaps: np.ndarray | None
     """(n_rows, n_facts) which facts rows lack."""
     unusual: dict[int, str]
@@ -62,15 +83,28 @@ def limits_of(
     fitted = FittedRows.of(asked.alignment.domain, model.predictor, model.space, is_known)
     gaps = fitted.unproved_gaps(is_known, FEWEST_PROVED)
     lacking = gaps[~is_known]
-    lessons = learn_lessons(
-        instead, fitted, model.space, asked.folds, asked.kinds, lacking, seed=seed
+    learn = partial(
+        learn_lessons,
+        instead,
+        fitted,
+        model.space,
+        asked.folds,
+        asked.kinds,
+        lacking,
+        seed=seed,
     )
-    confidence = lessons.applied(confidence, teachers, asked.unknown_signals, of_unknown, lacking)
-    unusual = {place: why for place, why in enumerate(lessons.untried(lacking)) if why}
     distances = Distances.of(fitted, is_known)
+    reach = None
     if distances is not None:
         reach = learn_reach(block, distances, asked.random, asked.kinds)
-        lessons = replace(lessons, reach=reach.ceiling)
+    to_come, unusual = ToCome(learn, reach), {}
+    if lacking.any():
+        lessons = to_come.lessons
+        confidence = lessons.applied(
+            confidence, teachers, asked.unknown_signals, of_unknown, lacking
+        )
+        unusual = {place: why for place, why in enumerate(lessons.untried(lacking)) if why}
+    if reach is not None:
         confidence = reach.applied(confidence, teachers, asked.unknown_signals, of_unknown)
         unusual |= reach.why
-    return Limits(lessons, gaps, unusual, confidence)
+    return Limits(to_come, gaps, unusual, confidence)

@@ -33,7 +33,7 @@ from vecfill.trust.prove.learning import (
     expected_of,
 )
 from vecfill.trust.prove.lessons import Lessons
-from vecfill.trust.prove.limits import AskedOf, Limits, limits_of
+from vecfill.trust.prove.limits import AskedOf, Limits, ToCome, limits_of
 from vecfill.trust.prove.signals import SIGNALS, signals
 from vecfill.trust.prove.strata import (
     Kinds,
@@ -84,14 +84,19 @@ class Proof:
     (``"like_known"``); empty if that is settled."""
     teachers: Teachers | None = field(default=None, repr=False)
     """From what the confidence of further entities can be learnt."""
-    lessons: Lessons | None = field(default=None, repr=False)
-    """What teaches the confidence of entities that lack facts."""
+    to_come: ToCome | None = field(default=None, repr=False)
+    """What can be learnt for entities to come."""
     gaps: np.ndarray | None = field(default=None, repr=False)
     """(n_rows, n_facts) which facts each row lacks."""
     unusual: dict[int, str] = field(default_factory=dict)
     """Why hidden rows teach nothing of some unknown ones, by place among the unknown."""
     shown: Hidden | None = field(default=None, repr=False)
     """The hidden rows that speak, with the vectors that were imputed for them."""
+
+    @property
+    def lessons(self) -> Lessons | None:
+        """What teaches the confidence of entities that lack facts, learnt when first asked for."""
+        return None if self.to_come is None else self.to_come.lessons
 
     @property
     def heldout(self) -> RowScores | None:
@@ -138,6 +143,8 @@ def prove(
     """
     if alignment.n_known < FEWEST_KNOWN:
         return Proof()
+    # What is learnt later keeps the alignment, and must not keep the whole file with it.
+    alignment = replace(alignment, vocabulary=None)
     hiding = _Hiding(model, alignment, decision, seed)
     # Neither needs the other, and each has steps that are work for one thread only.
     steps: list[Callable[[], Any]] = [
@@ -180,7 +187,7 @@ def prove(
         suspicious=_suspicions(alignment, random),
         readings=readings,
         teachers=None if confidence is None else teachers,
-        lessons=limits.lessons,
+        to_come=limits.to_come,
         gaps=limits.gaps,
         unusual=limits.unusual,
         shown=hidden[speaks],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse import issparse
@@ -135,12 +136,17 @@ class Reach:
 
     why: dict[int, str]
     """Why nothing was learnt of some unknown rows, by place among the unknown."""
-    ceiling: float
-    """What the outermost hidden rows reached."""
+    outermost: Callable[[], float] = field(repr=False)
+    """Hides the outermost known rows, and returns what they reach."""
     teacher: Teacher | None = None
     """What teaches the confidence of all unknown rows, if many of them are far."""
     distances: np.ndarray | None = field(default=None, repr=False)
     """(n_unknown,) how far they are, as the teacher's last signal."""
+
+    @cached_property
+    def ceiling(self) -> float:
+        """What the outermost hidden rows reach."""
+        return self.outermost()
 
     def applied(
         self, confidence: Confidence, teachers: Teachers, signals: np.ndarray, kinds: Kinds
@@ -154,6 +160,9 @@ class Reach:
             if limit is not None:
                 values = np.minimum(confidence.values, limit.values)
                 confidence = replace(confidence.lowered_to(limit), values=values)
+        # To hide the outermost rows is work, which is for nothing if no row lies beyond them.
+        if not self.why:
+            return confidence
         return confidence.without_bound(is_beyond, self.ceiling)
 
 
@@ -172,7 +181,7 @@ def learn_reach(
     if not is_elsewhere:
         is_far = of_unknown > BEYOND * of_known.max(initial=0.0)
         why = dict.fromkeys(np.flatnonzero(is_far).tolist(), FAR)
-        return Reach(why, _outermost(hide, distances, random, known))
+        return Reach(why, partial(_outermost, hide, distances, random.without_vectors(), known))
     # The known rows that are nearest to unknown ones, whatever the shape of both.
     block = _block(is_known, -distances.to(known, unknown))
     hidden = hide(block)
@@ -184,7 +193,7 @@ def learn_reach(
     )
     return Reach(
         dict.fromkeys(np.flatnonzero(is_far).tolist(), SHIFTED),
-        float(hidden.net[is_outer].mean()),
+        partial(float, hidden.net[is_outer].mean()),
         teacher,
         of_unknown,
     )

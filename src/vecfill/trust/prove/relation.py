@@ -191,6 +191,14 @@ class Relation:
         logs = self.log_spread.at(np.column_stack([ranks, self._place(self.line.at(ranks))]))
         return np.exp(self.spread_share * (logs - self.mean_log))
 
+    def both_at(self, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return `expected_at` and `spread_at`, whose ranks are looked up once."""
+        ranks = ranks_among(signals, self.reference)
+        even = self.line.at(ranks)
+        logs = self.log_spread.at(np.column_stack([ranks, self._place(even)]))
+        expected = even + self.bend_share * self.bend_line.at(self._powers(even))
+        return expected, np.exp(self.spread_share * (logs - self.mean_log))
+
     def _place(self, even: np.ndarray) -> np.ndarray:
         """Return where expectations stand among those of the hidden rows."""
         return ranks_among(even[:, None], self.even[:, None])[:, 0]

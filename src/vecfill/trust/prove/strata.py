@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vecfill._types import KnownMask
-from vecfill.inputs.alignment import NAMES, PARTS, Alignment
+from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.groups import Groups
+from vecfill.inputs.names.domains import NAME_SOURCES, NAMES
 from vecfill.inputs.names.siblings import SEVERAL_WORDS
 from vecfill.inputs.rarity import has_several_words
 from vecfill.model.fitted import Model
@@ -179,16 +180,17 @@ def kinds_by_source(model: Model) -> list[np.ndarray]:
     another form of its name is in the vocabulary, if names are a source that was kept. Names of
     several words are a kind of their own elsewhere, so they have none here.
     """
-    # Which names have parts, their own kinds say.
-    members = [
+    used = [
         member
         for member, predictor in model.predictor.by_source(model.space)
-        if predictor is not None and member.name != PARTS
+        if predictor is not None
     ]
+    # What can be said of a name, by its parts or its letters, its own kinds say.
+    members = [member for member in used if member.name == NAMES or member.name not in NAME_SOURCES]
     sources = [member.name for member in members]
     kinds = _kinds_by_presence(sources, [member.is_present for member in members])
     forms = getattr(model.space, "kinds", ())
-    if forms and NAMES in sources:
+    if forms and any(member.name in NAME_SOURCES for member in used):
         by_form = np.array(forms, dtype=object)
         by_form[by_form == SEVERAL_WORDS] = None
         kinds.append(by_form)
