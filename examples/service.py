@@ -2,7 +2,9 @@
 
     pip install fastapi uvicorn
     vecfill impute items.vec items.csv -o enriched.vec --save shop.vecfill
-    MODEL=shop.vecfill uvicorn service:app
+    MODEL=shop.vecfill USERS=users.vec uvicorn service:app
+
+With vectors of users (USERS), a new item is answered with the ten users who should see it.
 
 FastAPI is needed by this example only, not by vecfill.
 """
@@ -13,6 +15,7 @@ import json
 import os
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -35,9 +38,13 @@ class Entity(BaseModel):
         return value
 
 
-def service(path: str) -> FastAPI:
-    """Return the service of one model."""
+N_SHOWN = 10
+
+
+def service(path: str, users: str | None = None) -> FastAPI:
+    """Return the service of one model, and of a file with vectors of users if there is one."""
     model = vf.load(path, check=True)
+    audience = None if users is None else vf.read_embedding(users)
     app = FastAPI(title="vecfill")
 
     @app.exception_handler(RequestValidationError)
@@ -68,6 +75,7 @@ def service(path: str) -> FastAPI:
         return {
             **added.to_dict()["added"][0],
             "vector": added.embedding.vectors[0].tolist(),
+            "users": [] if audience is None else top(audience, added.embedding.vectors[0]),
             "notes": list(added.notes),
             "reasons": added.explain(entity.name, n_reasons).to_dict()["contributors"],
         }
@@ -75,5 +83,12 @@ def service(path: str) -> FastAPI:
     return app
 
 
+def top(users: vf.Embedding, item: np.ndarray) -> list[dict[str, Any]]:
+    """Return the users with the largest inner products, as recommenders order them."""
+    scores = users.vectors @ item
+    places = np.argsort(-scores, kind="stable")[:N_SHOWN]
+    return [{"user": users.words[place], "score": float(scores[place])} for place in places]
+
+
 if "MODEL" in os.environ:
-    app = service(os.environ["MODEL"])
+    app = service(os.environ["MODEL"], os.environ.get("USERS"))

@@ -29,8 +29,10 @@ NAMES = (
     "new-tokens",
     "new-tokens-causal",
     "new-tokens-medical",
+    "triples",
     "migration",
     "atoms",
+    "cold-start",
 )
 
 

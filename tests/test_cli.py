@@ -16,6 +16,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import vecfill
@@ -240,6 +242,18 @@ def test_explain_shows_shares(world):
     status, out, _ = world.run("explain", "base.vec", "towns.csv", "town50", "--method", "paper")
     assert status == 0
     assert re.search(r"\d %  town\d+", out)
+
+
+def test_explain_needs_no_embedding_if_the_table_has_the_vectors(world):
+    vectors = [world.base[town].tolist() if town in world.base else None for town in world.towns]
+    columns = {"name": world.towns, "x": world.places[:, 0], "y": world.places[:, 1]}
+    pq.write_table(pa.table({**columns, "vec": vectors}), world.folder / "towns.parquet")
+    words = ("explain", "towns.parquet", "town50", "--vector", "vec", "--method", "paper")
+    status, out, _ = world.run(*words)
+    assert status == 0
+    assert re.search(r"\d %  town\d+", out)
+    assert "WORD" in world.refused("explain", "base.vec", "towns.csv")
+    assert "--vector" in world.refused("explain", "towns.parquet", "--method", "paper")
 
 
 @pytest.mark.parametrize("word", ["town1", "twon50", "zebra"])

@@ -31,7 +31,11 @@ def test_the_service_gives_a_vector_confidence_and_reasons(tmp_path, monkeypatch
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "service", module)  # pydantic looks types up there
     spec.loader.exec_module(module)
-    client = testclient.TestClient(module.service(str(tmp_path / "m.vecfill")))
+    users = [f"user{n}" for n in range(12)]
+    tastes = vf.Embedding(users, rng.normal(size=(12, 5)))
+    vf.write_embedding(tastes, tmp_path / "users.vec")
+    paths = str(tmp_path / "m.vecfill"), str(tmp_path / "users.vec")
+    client = testclient.TestClient(module.service(*paths))
     assert client.get("/").json()["entities"] == 80
     answer = client.post("/entities", json={"name": "new", "facts": {"a": 0.1, "b": -0.2}})
     told = answer.json()
@@ -39,6 +43,10 @@ def test_the_service_gives_a_vector_confidence_and_reasons(tmp_path, monkeypatch
     assert len(told["vector"]) == 5
     assert 0 <= told["confidence"] <= 1
     assert len(told["reasons"]) == 5
+    scores = [shown["score"] for shown in told["users"]]
+    best = [users[place] for place in np.argsort(-(tastes.vectors @ told["vector"]))[:10]]
+    assert [shown["user"] for shown in told["users"]] == best
+    assert scores == sorted(scores, reverse=True)
     there = client.post("/entities", json={"name": "item3", "facts": {"a": 0.1, "b": -0.2}})
     assert there.status_code == 409
     bad = client.post("/entities", json={"name": "new", "facts": {"c": 1}})

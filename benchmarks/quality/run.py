@@ -1,10 +1,12 @@
 """One table: auto beside its classic candidates, the paper and every tuned rival, on real sets.
 
     python benchmarks/quality/run.py [SET ...] [--rows N] [--hide N] [--out FOLDER]
+                                     [--against FOLDER] [--alone]
 
-For each set: scores of hidden rows under the default goal and under ``goal="cosine"``, with
-bootstrap intervals of the differences; what choosing costs in units of one imputation; conformal
-coverage, and what confidence tells about the truth; and whether a shuffled domain is refused.
+For each set: scores of hidden rows under each goal, with bootstrap intervals of the differences;
+what choosing costs in units of one imputation; conformal coverage, and what confidence tells about
+the truth; and whether a shuffled domain is refused. ``--alone`` leaves out the rivals, and
+``--against`` compares `auto` row by row with an earlier run in another folder.
 
 At most 2,000 entities of a set are sampled. Known entities are dealt into five folds, and folds are
 hidden one after the other until at least 400 entities have been hidden. `--rows` and `--hide`
@@ -18,6 +20,7 @@ import argparse
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,18 @@ from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from comparing import above, add_sizes, compared, fewer, folds_of, keep, show, weighted
+from comparing import (
+    MEASURES,
+    above,
+    add_sizes,
+    compared,
+    fewer,
+    folds_of,
+    interval,
+    keep,
+    show,
+    weighted,
+)
 from sets import SETS, Set
 
 from vecfill.machine.blas import one_blas_thread
@@ -35,11 +49,16 @@ from vecfill.model.predictors import PAPER, Predictor
 from vecfill.model.space import Space
 from vecfill.trust.choose.choice import choose
 from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.choose.scores import GOALS
+from vecfill.trust.compare.rivals import RIVALS
 from vecfill.trust.prove.hidden import hide_and_impute
 from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.signals import signals
 
 CLASSIC = "auto, classic"
+
+Rows = Mapping[str, np.ndarray]
+"""Scores of hidden rows by goal and measure, as in "rank mrr"."""
 
 
 def chosen(data: Set) -> dict[str, Any]:
@@ -103,34 +122,43 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return (left * right).sum(axis=1) / np.maximum(lengths, 1e-12)
 
 
-def measure(data: Set, n_hidden: int) -> dict[str, Any]:
+def measure(data: Set, n_hidden: int, *, alone: bool) -> tuple[dict[str, Any], Rows]:
+    """What is to be said of a set, and the scores of its hidden rows by goal and measure."""
     start = time.process_time()
     space, folds = Space(data.domain), folds_of(data, n_hidden)
-    balanced = compared(space, data, folds, "balanced")
-    classic = compared(space, data, folds, "balanced", candidates="classic", rivals={})
-    scores = {**balanced.scores, CLASSIC: classic.scores["auto"]}
-    by_cosine = compared(space, data, folds, "cosine").scores
-    predictors = [decision.predictor for decision in balanced.decisions]
+    goals, rows, predictors = {}, {}, []
+    for goal in GOALS:
+        found = compared(space, data, folds, goal, rivals={} if alone else RIVALS)
+        scores = dict(found.scores)
+        if goal == "balanced":
+            classic = compared(space, data, folds, goal, candidates="classic", rivals={})
+            scores[CLASSIC] = classic.scores["auto"]
+            predictors = [decision.predictor for decision in found.decisions]
+        rows |= {f"{goal} {each}": scores["auto"].of(each) for each in MEASURES}
+        goals[goal] = {
+            "methods": weighted(scores),
+            "differences": above(scores),
+            "chosen": [str(decision.predictor) for decision in found.decisions],
+        }
     return {
         "set": data.name,
         "n_known": int(data.is_known.sum()),
         "n_unknown": int((~data.is_known).sum()),
         "n_hidden": sum(fold.hidden.size for fold in folds),
-        "methods": weighted(scores),
-        "differences": above(scores),
-        "cosine_methods": weighted(by_cosine),
-        "cosine_differences": above(by_cosine),
+        "goals": goals,
         **chosen(data),
         **shuffled(data),
         **trust(space, data, folds, predictors),
         "cpu_seconds": time.process_time() - start,
-    }
+    }, rows
 
 
 def report(result: dict[str, Any]) -> None:
     about = f"{result['set']}: {result['n_known']} known, {result['n_unknown']} unknown"
-    show(f"{about}, {result['n_hidden']} hidden", result["methods"], result["differences"])
-    show('the same with goal="cosine"', result["cosine_methods"], result["cosine_differences"])
+    for goal, found in result["goals"].items():
+        title = f'{about}, {result["n_hidden"]} hidden, goal="{goal}"'
+        show(title, found["methods"], found["differences"])
+        print("\nin each fold:", *found["chosen"], sep="\n- ")
     print(f"\nchosen: {result['chosen']}; choosing cost {result['cost_of_choice']:.1f} imputations")
     print(
         f"coverage {result['coverage_80']:.3f} at 0.8, {result['coverage_90']:.3f} at 0.9; "
@@ -141,18 +169,35 @@ def report(result: dict[str, Any]) -> None:
     )
 
 
+def report_gains(name: str, rows: Rows, earlier: Rows) -> None:
+    """Print what `auto` gained on each row since an earlier run, with intervals."""
+    print("\n| set | goal | measure | earlier | now | change | now minus earlier |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for key, values in rows.items():
+        goal, measure = key.split()
+        before, now = float(earlier[key].mean()), float(values.mean())
+        low, high = interval(values - earlier[key])
+        gain = f"{before:.3f} | {now:.3f} | {now / before - 1:+.1%} | {low:+.3f} to {high:+.3f}"
+        print(f"| {name} | {goal} | {measure} | {gain} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(SETS), metavar="SET")
     add_sizes(parser, n_rows=2000)
+    parser.add_argument("--alone", action="store_true", help="leave out the rivals")
+    parser.add_argument("--against", type=Path, help="compare with the run in this folder")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in options.sets:
         data = fewer(SETS[name](), options.rows or None)
         with one_blas_thread():
-            result = measure(data, options.hide)
+            result, rows = measure(data, options.hide, alone=options.alone)
         report(result)
         keep(options.out, f"table-{name}", result)
+        np.savez(options.out / f"rows-{name}.npz", **rows)
+        if options.against:
+            report_gains(data.name, rows, np.load(options.against / f"rows-{name}.npz"))
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ def of_names(domain: Domain, data: Set, folds: list[Fold], goal: str) -> Scores:
     ways = {
         "fused, names in one block": before,
         "all names alone": [each for each in domain.sources if each.name in NAME_SOURCES],
-        "names in one block alone": [each for each in before if each.name in NAME_SOURCES],
+        "only names in one block": [each for each in before if each.name in NAME_SOURCES],
     }
     scores = {}
     for way, sources in ways.items():
@@ -284,12 +284,9 @@ def measure(name: str, n_rows: int | None, n_hidden: int, goal: str) -> dict[str
     }
     show(f"{data}, {hidden.size} hidden at random", told["methods"], told["differences"])
     if "all names alone" in scores:
-        alone = {
-            "names in one block alone": above(scores, every, "names alone")[
-                "names in one block alone"
-            ]
-        }
-        means = {way: told["methods"][way] for way in ("names alone", *alone)}
+        block = "only names in one block"
+        alone = {block: above(scores, every, "all names alone")[block]}
+        means = {way: told["methods"][way] for way in ("all names alone", block)}
         show(f"{data.name}, names alone", means, alone, "all names alone")
         told["names_alone_differences"] = alone
     by_kind(data, scores, hidden)

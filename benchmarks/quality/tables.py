@@ -13,7 +13,7 @@ from typing import Any
 
 from comparing import MEASURES, cells
 
-RIVALS = ("kernel_ridge", "ridge", "knn", "sparsemax", "omp")
+RIVALS = ("kernel_ridge", "extra_trees", "ridge", "knn", "sparsemax", "omp")
 ONE_TABLE = ("auto", "auto, classic", "paper", *RIVALS)
 LABELS = {
     "auto": "**auto**",
@@ -21,6 +21,7 @@ LABELS = {
     "kernel_ridge": "kernel ridge",
     "knn": "k-NN",
     "omp": "OMP",
+    "extra_trees": "trees",
     "centred_cosine": "centred cosine",
     "mrr": "MRR",
     "hits_at_10": "hits@10",
@@ -46,9 +47,9 @@ def best_of(means: Mapping[str, Any], methods: Sequence[str], measure: str) -> s
     return max((each for each in methods if each in means), key=lambda each: means[each][measure])
 
 
-def against_best(found: Mapping[str, Any], measure: str, prefix: str = "") -> str:
+def against_best(of_goal: Mapping[str, Any], measure: str) -> str:
     """The best tuned rival by a measure, and how far auto is above it."""
-    means, gaps = found[f"{prefix}methods"], found[f"{prefix}differences"]
+    means, gaps = of_goal["methods"], of_goal["differences"]
     best = best_of(means, RIVALS, measure)
     return f"{label(best)}: {interval(gaps[best][measure])}"
 
@@ -58,23 +59,32 @@ def one_table(results: Sequence[Mapping[str, Any]]) -> None:
         ["set", "known", "unknown", "hidden", *map(label, ONE_TABLE)],
         (
             [found["set"], *(f"{found[f'n_{what}']:,}" for what in ("known", "unknown", "hidden"))]
-            + [
-                cells(found["methods"][each]) if each in found["methods"] else ""
-                for each in ONE_TABLE
-            ]
+            + [cells(balanced[each]) if each in balanced else "" for each in ONE_TABLE]
+            for found in results
+            for balanced in [found["goals"]["balanced"]["methods"]]
+        ),
+    )
+    goals = ("balanced", "cosine", "rank")
+    table(
+        ["set", *(f'`goal="{goal}"`' for goal in goals)],
+        (
+            [found["set"], *(cells(found["goals"][goal]["methods"]["auto"]) for goal in goals)]
             for found in results
         ),
     )
     table(
-        ["set", "MRR", "hits@10", 'centred cosine, both with `goal="cosine"`'],
+        ["set", "MRR", "hits@10", "cosine, goal cosine", "MRR, goal rank", "hits@10, goal rank"],
         (
             [
                 found["set"],
-                against_best(found, "mrr"),
-                against_best(found, "hits_at_10"),
-                against_best(found, "centred_cosine", "cosine_"),
+                against_best(goals["balanced"], "mrr"),
+                against_best(goals["balanced"], "hits_at_10"),
+                against_best(goals["cosine"], "centred_cosine"),
+                against_best(goals["rank"], "mrr"),
+                against_best(goals["rank"], "hits_at_10"),
             ]
             for found in results
+            for goals in [found["goals"]]
         ),
     )
     table(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from vecfill.exchange.huggingface.imputing import impute_tokens
     from vecfill.exchange.huggingface.pieces import word_pieces
     from vecfill.exchange.huggingface.verifying import verify_model
+    from vecfill.exchange.implicit import to_implicit
     from vecfill.exchange.lancedb import fill_lancedb
     from vecfill.exchange.postgres import fill_postgres
     from vecfill.exchange.qdrant import fill_qdrant
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from vecfill.exchange.stores import fill
     from vecfill.exchange.torch import to_torch
     from vecfill.inputs.domain import as_domain
+    from vecfill.inputs.graphs.triples_source import triples
+    from vecfill.inputs.interactions import interactions
     from vecfill.inputs.sources import edges
     from vecfill.inputs.texts.text import text
     from vecfill.io import read_embedding, write_embedding
@@ -95,6 +98,7 @@ __all__ = [
     "impute",
     "impute_dataset",
     "impute_tokens",
+    "interactions",
     "load",
     "migrate",
     "migrate_columns",
@@ -102,9 +106,11 @@ __all__ = [
     "read_model",
     "text",
     "to_gensim",
+    "to_implicit",
     "to_pandas",
     "to_spacy",
     "to_torch",
+    "triples",
     "verify_model",
     "word_pieces",
     "write_embedding",
@@ -145,15 +151,18 @@ _HOMES = {
     "impute": "vecfill.run",
     "impute_dataset": "vecfill.distributed.job",
     "impute_tokens": "vecfill.exchange.huggingface.imputing",
+    "interactions": "vecfill.inputs.interactions",
     "load": "vecfill.living.model",
     "migrate": "vecfill.jobs.migrate",
     "migrate_columns": "vecfill.jobs.migrate_columns",
     "read_embedding": "vecfill.io",
     "text": "vecfill.inputs.texts.text",
     "to_gensim": "vecfill.exchange.gensim",
+    "to_implicit": "vecfill.exchange.implicit",
     "to_pandas": "vecfill.exchange.rows",
     "to_spacy": "vecfill.exchange.spacy",
     "to_torch": "vecfill.exchange.torch",
+    "triples": "vecfill.inputs.graphs.triples_source",
     "read_model": "vecfill.exchange.huggingface.folder",
     "verify_model": "vecfill.exchange.huggingface.verifying",
     "word_pieces": "vecfill.exchange.huggingface.pieces",

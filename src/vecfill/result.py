@@ -25,6 +25,7 @@ from vecfill.method.scaling import in_range_of
 from vecfill.model.fitted import Model
 from vecfill.model.predictors import Predictor
 from vecfill.trust.choose.choice import Choice
+from vecfill.trust.choose.columns import ColumnReport, columns_in_words
 from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.fusion import SourceReports
 from vecfill.trust.choose.scores import RowScores
@@ -75,6 +76,8 @@ class Result:
     sanity: Sanity | None = None
     """What a person sees of the new vectors: how alike they are, and what they are near."""
     leaks: tuple[Leak, ...] = ()
+    columns: tuple[ColumnReport, ...] = ()
+    """What each column of the tables adds, helps or hurts."""
     """Sources and columns that give known entities away, so that hidden ones prove too much."""
 
     @cached_property
@@ -289,6 +292,8 @@ class Result:
         facts += [("warning", str(leak)) for leak in self.leaks if leak.lowers_trust]
         facts.append(("method", self.predictor.in_words()))
         facts += [("" if at else "sources", str(report)) for at, report in enumerate(self.sources)]
+        if self.columns:
+            facts.append(("columns", columns_in_words(self.columns)))
         if self.decision.rule is not None:
             facts.append(("offset", "new vectors are moved to where rare entities lie"))
         if self.heldout is not None:
@@ -339,6 +344,7 @@ class Result:
             "p_value": None if self.choice is None else self.choice.p_value,
             "sanity": None if self.sanity is None else self.sanity.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "columns": [column.to_dict() for column in self.columns],
             "confidence": self._confidence_dict(),
             "suspicious": [vars(suspicion).copy() for suspicion in self.suspicious],
             "abstained": list(self.abstained),

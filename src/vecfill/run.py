@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from vecfill import checks
-from vecfill.embedding import Embedding
 from vecfill.errors import CollapseError, InputError, OptionError
 from vecfill.inputs.alignment import Alignment, align
 from vecfill.inputs.files import Progress, forget, quiet, shared_table
 from vecfill.inputs.groups import read_groups
+from vecfill.inputs.interactions import Tastes
 from vecfill.inputs.names.match_report import MatchReport
 from vecfill.inputs.prepared import Domain
 from vecfill.machine.blas import one_blas_thread
@@ -27,7 +25,9 @@ from vecfill.model.space import MIN_DEGREES
 from vecfill.requests import Ask, Method, Reading, Trust, described, takes
 from vecfill.result import Result
 from vecfill.trust.choose.choice import FEWEST_KNOWN
+from vecfill.trust.choose.columns import column_notes, column_reports
 from vecfill.trust.choose.decision import Decision, decide
+from vecfill.trust.choose.recommending import goal_of, tastes_for
 from vecfill.trust.choose.scores import GOALS
 from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
 from vecfill.trust.lengths import true_lengths
@@ -43,8 +43,8 @@ from vecfill.trust.notes import (
 )
 from vecfill.trust.prove.confidence import within_limits
 from vecfill.trust.prove.leaks import Leak, is_used, leaks_of, without_leaks
-from vecfill.trust.prove.proof import Proof, prove
-from vecfill.trust.prove.sanity import Sanity, Words, sanity_of
+from vecfill.trust.prove.proof import prove
+from vecfill.trust.prove.sanity import sanity_of_result
 from vecfill.wording import count
 
 
@@ -120,19 +120,19 @@ def impute_aligned(
         alignment = replace(alignment, groups=groups)
     how, trust = ask.method, ask.trust
     requested = _requested(how)
-    _refuse_one_method(alignment.domain, requested, how)
     min_degrees = MIN_DEGREES
     # Methods by name share graphs with what they are compared with; one predictor needs its own.
     if requested is not None and not isinstance(how.method, str):
         min_degrees = requested.min_degrees or MIN_DEGREES
-    _refuse_one_method(alignment.domain, requested, how)
-    space = space_of(alignment.domain, min_degrees=min_degrees, n_jobs=n_jobs)
+    options: dict[str, Any] = {"min_degrees": min_degrees}
+    options["may_leave_out"] = how.columns == "auto"
+    space = space_of(alignment.domain, **options, n_jobs=n_jobs)
     progress("Looking for leaks", 0, 0)
     leaks = leaks_of(space, alignment.domain, alignment.embedding, alignment.is_known)
     space = without_leaks(space, leaks)
     give_back()
     progress("Choosing the method", 0, 0)
-    decision = _decided(space, alignment, requested, how, leaks, progress)
+    decision = _decided(space, alignment, requested, ask, leaks, progress)
     is_void = is_used(leaks, decision.predictor, space)
     _forget_others(space, decision.predictor)
     give_back()
@@ -141,6 +141,7 @@ def impute_aligned(
     if trust.calibrate_norms:
         applied = replace(decision, stretch=true_lengths(space, alignment, decision, seed=how.seed))
     model = _fitted(applied, space, alignment)
+    columns = column_reports(space, alignment.embedding, alignment.is_known, decision.predictor)
     give_back()
     progress("Learning confidence", 1, 2)
     proof = prove(model, alignment, applied, level=trust.level, seed=how.seed, is_void=is_void)
@@ -148,7 +149,7 @@ def impute_aligned(
     is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = within_limits(proof.confidence, trust, alignment.is_known) & is_described
     progress("Looking at the vectors", 0, 0)
-    sanity = _sanity(model, alignment, proof, is_described)
+    sanity = sanity_of_result(model, alignment, proof, is_described)
     progress("Looking at the vectors", 1, 1)
     if sanity is not None and sanity.verdict == "collapsed" and not how.force:
         raise CollapseError(" ".join([collapsed(sanity), *map(str, leaks)]))
@@ -160,33 +161,17 @@ def impute_aligned(
         sanity=sanity,
         is_kept=is_kept,
         leaks=leaks,
+        columns=columns,
         notes=(
             *sanity_notes(sanity),
             *leak_notes(leaks, is_void=is_void),
             *alignment.notes,
             *degree_notes(requested or PAPER, space),
             *notes_on_trust(decision, proof),
+            *column_notes(columns),
             *undescribed_notes(is_described),
         ),
     )
-
-
-def _sanity(
-    model: Model, alignment: Alignment, proof: Proof, is_described: np.ndarray
-) -> Sanity | None:
-    """Return what a person sees of the vectors that were imputed."""
-    vocabulary, is_whole = alignment.vocabulary, alignment.has_whole_vocabulary
-    if vocabulary is None:
-        # A table that holds features and vectors is all there is to look at.
-        vocabulary, is_whole = Embedding(alignment.known, model.known), True
-        word_of = {name: name for name in alignment.known}
-    else:
-        word_of = dict(alignment.matches.words)
-    if not len(vocabulary) or not is_described.any():
-        return None
-    words = Words(vocabulary, alignment.domain.entities, word_of, is_whole=is_whole)
-    places = np.flatnonzero(is_described)
-    return sanity_of(model, places, alignment.unknown, proof, words)
 
 
 def fuses_sources(ask: Ask) -> bool:
@@ -211,11 +196,12 @@ def _decided(
     space: AnySpace,
     alignment: Alignment,
     requested: Predictor | None,
-    how: Method,
+    ask: Ask,
     leaks: Sequence[Leak],
     progress: Progress,
 ) -> Decision:
     """Return how to impute; refuse if nothing in the table speaks of the embedding."""
+    how, goal = ask.method, goal_of(ask, alignment.domain.entities, alignment.matches.words)
 
     def chosen(n_done: int, n_steps: int) -> None:
         progress("Choosing the method", n_done, n_steps)
@@ -240,7 +226,7 @@ def _decided(
             offset=how.offset,
             assume=how.assume,
             words=alignment.words_besides,
-            goal=how.goal,
+            goal=goal,
             candidates=how.candidates,
             seed=how.seed,
             progress=chosen,
@@ -279,7 +265,7 @@ def evaluate(
     *,
     folds: int = 5,
     hide: str = "random",
-    goal: str = "balanced",
+    goal: str | None = None,
     candidates: str = "all",
     seed: int = 0,
     matches: MatchReport | None = None,
@@ -302,7 +288,7 @@ def evaluate(
         ``"random"`` parts, or ``"rarest"``: the rarest fifth and the rarest two fifths of the known
         entities, which are more like the unknown ones.
     goal, candidates, seed
-        How `auto` chooses, as in `vecfill.impute`.
+        How `auto` chooses, as in `vecfill.impute`. With `interactions` the goal is to recommend.
     matches, n_jobs, progress
         As in `vecfill.impute`.
 
@@ -315,10 +301,9 @@ def evaluate(
     (50, 10, True)
     """
     alignment = align(table, embedding, ask.reading, matches=matches, fuses=True, progress=progress)
-    tell = progress or quiet
     options: dict[str, Any] = {"folds": folds, "hide": hide, "goal": goal, "seed": seed}
-    options["candidates"] = candidates
-    return evaluate_aligned(alignment, **options, n_jobs=n_jobs, progress=tell)
+    options |= {"candidates": candidates, "interactions": ask.reading.interactions}
+    return evaluate_aligned(alignment, **options, n_jobs=n_jobs, progress=progress or quiet)
 
 
 @one_blas_thread()
@@ -327,9 +312,10 @@ def evaluate_aligned(
     *,
     folds: int = 5,
     hide: str = "random",
-    goal: str = "balanced",
+    goal: str | None = None,
     candidates: str = "all",
     seed: int = 0,
+    interactions: Any = None,
     n_jobs: int | None = None,
     progress: Progress = quiet,
 ) -> Evaluation:
@@ -338,7 +324,12 @@ def evaluate_aligned(
     checks.whole_number(folds, "folds", low=2)
     checks.whole_number(seed, "seed", low=0)
     checks.one_of(hide, "hide", ("random", "rarest"))
+    goal = goal or ("balanced" if interactions is None else "recommend")
     checks.one_of(goal, "goal", tuple(GOALS))
+    tastes: Tastes | None = None
+    if interactions is not None or goal == "recommend":
+        words = alignment.matches.words
+        tastes = tastes_for(interactions, alignment.domain.entities, words)
     checks.one_of(candidates, "candidates", described(Method, "candidates").choices)
     if n_known < 2 * FEWEST_KNOWN or folds > n_known:
         raise InputError(
@@ -356,13 +347,16 @@ def evaluate_aligned(
         hide=hide,
         rarity=alignment.rarity,
         words=alignment.words_besides,
+        tastes=tastes,
         goal=goal,
         candidates=candidates,
         seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
     notes = () if hide == "rarest" else counts_notes(alignment, folds)
-    return replace(evaluation, leaks=leaks, notes=notes)
+    known_rows = alignment.embedding, alignment.is_known
+    columns = column_reports(space, *known_rows, evaluation.chosen)
+    return replace(evaluation, leaks=leaks, notes=notes, columns=columns)
 
 
 def check_evaluated(ask: Ask) -> None:
@@ -374,11 +368,10 @@ def check_evaluated(ask: Ask) -> None:
         )
 
 
-def evaluate_result(
-    result: Result, how: Method, n_jobs: int | None, progress: Progress
-) -> Evaluation:
+def evaluate_result(result: Result, ask: Ask, n_jobs: int | None, progress: Progress) -> Evaluation:
     """Return how the method that was chosen for a result compares with others."""
-    options: dict[str, Any] = {"goal": how.goal, "candidates": how.candidates, "seed": how.seed}
+    how, options = ask.method, {"interactions": ask.reading.interactions}
+    options |= {"goal": how.goal, "candidates": how.candidates, "seed": how.seed}
     return evaluate_aligned(result.alignment, **options, n_jobs=n_jobs, progress=progress)
 
 

@@ -22,6 +22,13 @@ TABLE = pd.DataFrame(
         "kind": RNG.choice(["gas", "metal", None], N_ROWS),
         # So many that signs stand for them, some of one row only.
         "brand": [f"brand{row // 2 if row < 640 else row}" for row in range(N_ROWS)],
+        "born": pd.Series(pd.date_range("1900-01-01", periods=N_ROWS, freq="17D")).where(
+            np.arange(N_ROWS) % 5 > 0
+        ),
+        "tags": [
+            "|".join(RNG.choice(["old", "new", "big"], 1 + row % 2, replace=False))
+            for row in range(N_ROWS)
+        ],
         "about": [
             f"{RNG.choice(['soft', 'hard'])} {RNG.choice(['grey', 'red'])} thing of {word}"
             for word in RNG.choice(["iron", "tin", "wood"], N_ROWS)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import vecfill as vf
 from tests.model.test_kernel_ridge import made
 from vecfill import InputError
 from vecfill.model.fitted import fit
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge, LatentSemantic, Mean, Nearest
+from vecfill.model.predictors import (
+    KernelRidge,
+    LatentSemantic,
+    LeafKernel,
+    Mean,
+    Nearest,
+    Sparsemax,
+)
 from vecfill.model.space import Space
 from vecfill.model.stack import Attention, Stack
 from vecfill.model.wanted import Unknown
-from vecfill.trust.choose.trials import stack_weights, stacked
+from vecfill.model.whitening import Whitening
+from vecfill.testing import check_predictor
 from vecfill.trust.prove.signals import SIGNALS, signals
 
 MEMBERS = (LatentSemantic(min_degree=5), KernelRidge(width=0.7, ridge=0.1), Nearest())
@@ -109,36 +119,38 @@ def test_a_member_with_a_trend_and_one_that_the_space_does_not_admit_are_refused
         STACK.fitted_to(Space(np.ones((50, 50)), is_distances=True))
 
 
-def test_weights_are_those_of_least_squares_and_never_negative():
-    rng = np.random.default_rng(0)
-    parts = [rng.normal(size=(200, 5)) for _ in range(3)]
-    weights = stack_weights(parts, 0.5 * parts[0] + 0.2 * parts[1] - 0.3 * parts[2])
-    assert weights[2] == 0.0
-    assert weights[0] > weights[1] > 0.0
+@pytest.mark.parametrize("whitening", [0.2, 0.5])
+def test_a_whitened_stack_is_the_same_mix_of_whitened_known_vectors(whitening):
+    domain, embedding, is_known = made()
+    space, given = Space(domain), KnownRows(embedding, is_known)
+    found = replace(STACK, whitening=whitening).predict(space, given)
+    plain = STACK.predict(space, given)
+    shares = found.composition.mix.shares(np.arange(14))
+    np.testing.assert_array_equal(shares, plain.composition.mix.shares(np.arange(14)))
+    mean = given.known.mean(axis=0, dtype=np.float64)
+    # Row by row: each is as long as before, so what was done to it is linear but for its length.
+    whitened = Whitening.of(given.known).applied(shares @ (given.known - mean), whitening)
+    np.testing.assert_allclose(mean + whitened, found.vectors, atol=1e-5)
+    lengths = [np.linalg.norm(each.vectors - mean, axis=1) for each in (found, plain)]
+    np.testing.assert_allclose(*lengths, rtol=1e-5)
 
 
-def test_a_row_is_predicted_with_weights_that_other_folds_have_learnt():
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(40, 6))
-    group = np.repeat([0, 1], 20)
-    right_for_0 = np.where(group[:, None] == 0, truth, rng.normal(size=truth.shape))
-    right_for_1 = np.where(group[:, None] == 1, truth, rng.normal(size=truth.shape))
-    from vecfill.trust.choose.folds import hidden_folds
-
-    folds = list(hidden_folds(np.ones(40, bool), n_folds=2, seed=0))
-    seen = [(fold, rng.normal(size=(20, 6))) for fold in folds]
-    members = [Mean(), Nearest()]
-    found = stacked(members, [right_for_0, right_for_1], truth, group, seen)
-    assert [stack.attention for stack, _ in found] == [0.0, 0.35]
-    stack, predictions = found[1]
-    assert all(weight > 0.3 for weight in stack.weights)
-    # Fold 1 has learnt that the second member is right, which is noise for fold 0.
-    steps = predictions[0] - seen[0][1].mean(axis=0)
-    cosines = (steps * truth[:20]).sum(axis=1) / np.linalg.norm(steps, axis=1)
-    assert cosines.mean() < 0.3 * np.linalg.norm(truth[:20], axis=1).mean()
+def test_a_whitened_stack_can_be_used_like_any_other_predictor():
+    check_predictor(Stack((LeafKernel(n_trees=3), Sparsemax()), (0.5, 0.5), whitening=0.35))
 
 
-def test_no_stack_of_one():
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(40, 6))
-    assert stacked([Mean(), Nearest()], [truth, -truth], truth, np.arange(40) % 2, []) == []
+def test_an_explanation_says_that_the_vector_was_whitened():
+    domain, embedding, is_known = made()
+    names = [f"entity {row}" for row in range(len(domain))]
+    known = {name: embedding[row] for row, name in enumerate(names) if is_known[row]}
+    table = dict(zip(names, domain.tolist(), strict=True))
+    later = {"later": table.pop(names[-1])}
+    stack = Stack((Sparsemax(),), (1.0,), whitening=0.5)
+    result = vf.impute(table, known, method=stack, names="off", force=True)
+    explanation = result.explain(result.embedding.words[0])
+    assert explanation.whitening == explanation.to_dict()["whitening"] == 0.5
+    assert "rare directions strengthened" in str(explanation)
+    added = result.to_model().add(later)
+    assert added.explain("later").whitening == 0.5
+    plain = vf.impute(table, known, method=Sparsemax(), names="off", force=True)
+    assert plain.explain(plain.embedding.words[0]).whitening == 0.0

@@ -183,8 +183,9 @@ def evaluate(
     with console.Progress() as progress:
         watch = Stopwatch(progress)
         alignment = align(described, base, ask.reading, fuses=True, progress=watch)
+        chosen = {"folds": folds, "hide": hide, "seed": seed, "n_jobs": jobs}
         evaluation = evaluate_aligned(
-            alignment, folds=folds, hide=hide, seed=seed, n_jobs=jobs, progress=watch
+            alignment, **chosen, interactions=ask.reading.interactions, progress=watch
         )
     console.show(evaluation, alignment.notes, json=json)
     if verbose and not json:
@@ -193,11 +194,14 @@ def evaluate(
 
 
 @registered("explain")
-@options.shared(Method, Reading, without=("vector",))
+@options.shared(Method, Reading)
 def explain(
     embedding: options.EmbeddingFile,
-    table: options.TableFile,
-    word: Annotated[str, options.argument("WORD", "Entity of TABLE that EMBEDDING lacks.")],
+    table: options.TableOrNone = None,
+    word: Annotated[
+        str | None,
+        options.argument("WORD", "Entity of TABLE that EMBEDDING lacks, or whose vector is null."),
+    ] = None,
     *,
     n: Annotated[
         int,
@@ -211,14 +215,21 @@ def explain(
 
     Their shares sum to one. If there is a linear trend, its part is shown separately.
     """
+    from vecfill.errors import InputError
     from vecfill.inputs.alignment import align
     from vecfill.run import fuses_sources, impute_aligned
     from vecfill.trust.explain import place_of
 
+    if word is None and table is not None and ask.reading.vector is not None:
+        # A table with vectors is the only file, so the second word is the entity.
+        table, word = None, str(table)
+    base, described = options.files(embedding, table, ask.reading.vector)
+    if word is None:
+        raise InputError("the entity to explain is missing. Write: vecfill explain FILES WORD.")
     _refuse_idle_counts(ask)
     fuses = fuses_sources(ask)
     with console.Progress() as progress:
-        alignment = align(table, embedding, ask.reading, fuses=fuses, progress=progress)
+        alignment = align(described, base, ask.reading, fuses=fuses, progress=progress)
         # A misspelt name is refused before the work, not after it.
         place_of(word, alignment.unknown, alignment.known)
         result = impute_aligned(alignment, ask, n_jobs=jobs, progress=progress)
@@ -244,7 +255,7 @@ def _refuse_idle_counts(ask: Ask) -> None:
     without=(
         *("vector", "standardize", "categorical", "n_dims"),
         # How names and texts describe entities does not change which word an entity is.
-        *("names", "text", "encoder"),
+        *("names", "text", "encoder", "interactions"),
     ),
 )
 def match_command(

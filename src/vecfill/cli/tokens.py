@@ -18,7 +18,7 @@ _N_SHOWN = 20
 _NOT_HERE = (
     *("exclude", "min_count", "from_rank"),
     *("source", "names", "text", "encoder", "vector"),
-    *("level", "confidence", "save", "manifest", "overwrite", "groups"),
+    *("interactions", "level", "confidence", "save", "manifest", "overwrite", "groups"),
 )
 
 

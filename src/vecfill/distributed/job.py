@@ -176,6 +176,8 @@ def _refuse_unused(ask: Ask) -> None:
     why = "a job on datasets does not know it"
     ask.reading.refuse_unused(USED_READING, ask.reading.asked(), why)
     ask.trust.refuse_unused(USED_TRUST, ask.trust.asked(), why)
+    if ask.method.goal == "recommend":
+        raise OptionError("goal='recommend' cannot be used here: a job on datasets hears no users.")
     ask.method.refuse_unused((), ("assume",), why)
     if ask.method.candidates != "all":
         raise InputError("candidates= cannot be used here: a job on datasets has its own few.")

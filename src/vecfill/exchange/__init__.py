@@ -22,6 +22,7 @@ Databases, filled in place:
 Libraries that take vectors:
 
 - `gensim`: Imputed vectors -> gensim `KeyedVectors`.
+- `implicit`: Imputed vectors -> the item factors of a recommender.
 - `spacy`: Imputed vectors -> the vocabulary of a spaCy pipeline.
 - `torch`: Known and imputed vectors -> a torch embedding layer in the order of a vocabulary.
 """

@@ -11,6 +11,8 @@ Each kind of source has a folder: `table`, `names`, `texts` and `graphs`. What u
 - `embeddings`: What a user has for an embedding, such as objects of gensim, spaCy and torch -> an
   `Embedding`.
 - `counts`: How often entities were counted: a mapping, a column of their table, or a file of pairs.
+- `interactions`: What users took, read or rated: a table of user and item, or a matrix, and its
+  entities' part.
 - `groups`: Groups of entities that a user names, such as countries or genres, that get their own
   bounds.
 

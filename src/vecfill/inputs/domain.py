@@ -101,6 +101,10 @@ def domain_of(
     table = table if embedding is None else embedding
     if reading.kind == "embedding" and not is_embedding(table):
         refuse_no_embedding(table, reading)
+    if reading.kind == "triples" and isinstance(table, list | tuple):
+        from vecfill.inputs.graphs.triples import table_of_tuples  # noqa: PLC0415 - slow to load
+
+        table = table_of_tuples(table)
     if reading.kind == "edges" and isinstance(table, list | tuple):
         reading.refuse_unused(EDGE_OPTIONS, _ALL_BUT_KIND, "a list of edges has no columns")
         return _domain_of_edges(_frame_of_tuples(table), reading, names_only=names_only)

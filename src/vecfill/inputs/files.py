@@ -273,7 +273,7 @@ def _reader_of(reading: Reading) -> Callable[[Any], Domain]:
 
 def _named(table: Any) -> dict[str, Any]:
     if is_late(table):
-        return {"text": table}
+        return {table.title: table}
     if isinstance(table, Mapping):
         return dict(table)
     return dict(numbered(table))

@@ -8,7 +8,7 @@ reader stands beside the function that reads the first rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -62,6 +62,12 @@ class Facts:
     label: str = "the table"
     matrix: Any = field(default=None, repr=False)
     """Rows of numbers without column names, if that is what was passed."""
+    triples: Any = field(default=None, repr=False)
+    """Who is related to whom, if that is what was passed."""
+
+    def about(self, entities: tuple[str, ...]) -> Facts:
+        """Return triples as facts about some entities."""
+        return replace(self, entities=entities)
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column of numbers."""
@@ -189,6 +195,10 @@ class Reader:
         """Return the rows of new entities; `encoder` is that of texts, if users pass one."""
         raise NotImplementedError
 
+    def facts_from(self, table: Any, **options: Any) -> Facts | None:  # noqa: ARG002
+        """Return what a table tells of new entities if it is not one row for each of them."""
+        return None
+
     def finds(self, facts: Facts) -> bool:
         """Tell whether a table has what this one of several sources needs."""
         return facts.matrix is not None
@@ -220,6 +230,10 @@ class Reader:
 
     def refuse_absent(self, facts: Facts) -> None:
         """Refuse a table that lacks columns of the fitted one altogether."""
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Return columns of the table, each with its first column of the domain and its end."""
+        return []
 
     def schema(self) -> dict[str, Any]:
         """Return what the columns of the fitted table were like, as plain values."""

@@ -16,7 +16,7 @@ from vecfill.inputs.embeddings import array_of
 from vecfill.inputs.entities import listed, unique_entities
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain, Matrix
-from vecfill.inputs.table.column_types import Scales
+from vecfill.inputs.table.column_type import Scales
 from vecfill.inputs.table.columns import Numbers
 from vecfill.inputs.table.features import features_of_columns
 from vecfill.inputs.table.frames import MAX_COLUMNS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -141,7 +141,14 @@ class Domain:
 
 
 class LateSource(Protocol):
-    """A source whose rows depend on the embedding, such as a text read by its word vectors."""
+    """A source whose rows depend on the embedding or on other sources.
+
+    A text may be read by the word vectors of the embedding, and a graph describes those of its
+    nodes that other sources name.
+    """
+
+    title: ClassVar[str]
+    """What it is called in reports if it has no name."""
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -155,6 +162,15 @@ class LateSource(Protocol):
         The one that does best on hidden entities is taken. `words` has the word of each known
         entity.
         """
+        ...
+
+
+@runtime_checkable
+class FollowingSource(Protocol):
+    """A source that names more than entities, such as a graph of films and of who made them."""
+
+    def of_others(self, names: Sequence[str]) -> LateSource:
+        """Return the source for the entities that other sources name."""
         ...
 
 

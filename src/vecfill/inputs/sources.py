@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain, is_embedding
 from vecfill.inputs.embeddings import KINDS
-from vecfill.inputs.prepared import Domain, Source, is_late, joint
+from vecfill.inputs.prepared import Domain, FollowingSource, Source, is_late, joint
 
 
 def edges(source: Any, *, columns: Any = None, n_dims: int | None = None) -> Domain:
@@ -79,7 +80,23 @@ def read_sources(table: Any, read: Callable[[Any], Domain]) -> Domain:
     (('iron', 'tin', 'gold'), ['a', 'b'])
     """
     named = table.items() if isinstance(table, Mapping) else numbered(table)
-    return joint([_source_of(name, description, read) for name, description in named])
+    return joint(asked([_source_of(name, description, read) for name, description in named]))
+
+
+def asked(sources: Sequence[Source]) -> list[Source]:
+    """Return sources; a graph that names more than entities describes those that others name."""
+    names: dict[str, None] = {}
+    for source in sources:
+        if not isinstance(source.late, FollowingSource):
+            names |= dict.fromkeys(source.entities)
+    if not names:
+        return list(sources)
+    return [
+        replace(source, late=source.late.of_others(tuple(names)))
+        if isinstance(source.late, FollowingSource)
+        else source
+        for source in sources
+    ]
 
 
 def numbered(table: Sequence[Any]) -> Iterable[tuple[str, Any]]:
@@ -93,6 +110,8 @@ def _source_of(name: Any, description: Any, read: Callable[[Any], Domain]) -> So
     if is_late(description):
         return Source(name, late=description)
     try:
-        return Source(name, (read(description),))
+        domain = read(description)
     except InputError as error:
         raise InputError(f"source {name!r}: {error}") from error
+    # What is read later has no rows yet, and comes as its own only source.
+    return replace(domain.members[0], name=name) if domain.is_joint else Source(name, (domain,))

@@ -57,6 +57,9 @@ Writing:
 Tables:
 
 - `tables`: Table files -> Arrow tables, read strictly: nothing is guessed, dropped or repaired.
+- `columnar_tables`: Parquet and Feather -> Arrow tables, with what pandas wrote as its index put in
+  its place.
+- `ntriples`: N-Triples -> an Arrow table with one row for each triple.
 - `table_files`: A table file with some cells changed: Parquet, Feather, CSV and TSV, everything
   else kept.
 - `names`: Files of names, one per line, and of pairs.

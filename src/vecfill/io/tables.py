@@ -7,7 +7,6 @@ a column means is decided later, in `vecfill.inputs`.
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Collection, Iterator
 from itertools import chain
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.feather as pa_feather
-import pyarrow.parquet as pa_parquet
 
 from vecfill.errors import FormatError, InputError
+from vecfill.io.columnar_tables import columnar_table
 from vecfill.io.cutting import (
     Record,
     first_line,
@@ -29,6 +27,7 @@ from vecfill.io.cutting import (
     text_array,
     unquoted,
 )
+from vecfill.io.ntriples import SUFFIXES, table_of_ntriples
 from vecfill.io.sources import ZSTANDARD, Source, refuse_address
 
 _BLOCK_BYTES = 1 << 24
@@ -37,6 +36,9 @@ _HEAD = 65_536
 
 _BATCH_CELLS = 1 << 18
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
+_NO_SEPARATOR = "\x1f"
+"""What no line of a text has, so that each is one cell."""
+
 _BINARY_KINDS = (
     (b"\x1f\x8b", "compressed by gzip twice", "Decompress it first (gunzip)."),
     (b"PK\x03\x04", "a zip file or an Excel workbook", "Save the sheet as CSV (UTF-8)."),
@@ -93,8 +95,10 @@ def read_table(
     if separator is None and name != path:
         separator = _SEPARATORS.get(name.suffix.lower())
     if data.startswith((b"PAR1", b"ARROW1", b"FEA1")):
-        return _columnar(path, data)
+        return columnar_table(path, data)
     _refuse_binary(path, data)
+    if name.suffix.lower() in SUFFIXES:
+        return table_of_ntriples(path, data)
     encoding = _known_encoding(encoding)
     _refuse_utf16(path, data, encoding)
     if encoding == "utf-8":
@@ -232,48 +236,6 @@ def _known_encoding(encoding: str) -> str:
     return "utf-8" if name in ("ascii", "utf-8-sig") else name
 
 
-def _columnar(path: Path, data: bytes) -> pa.Table:
-    """Parquet or Feather; the columns that pandas wrote as its index are moved to the front."""
-    source = pa.BufferReader(data)
-    try:
-        if data.startswith(b"PAR1"):
-            table = pa_parquet.ParquetFile(source).read()
-        else:
-            table = pa_feather.read_table(source)
-        table.validate(full=True)
-    except UnicodeDecodeError as error:
-        name = bytes(error.object).decode("utf-8", "backslashreplace")
-        raise FormatError(
-            f"{path}: the name of the column '{name}' is not UTF-8. Rename it."
-        ) from error
-    # A damaged file can fail anywhere below us, and not only by an error of Arrow's own.
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, KeyError) as error:
-        first_line = (str(error).splitlines() or [""])[0][:200].rstrip(".")
-        raise FormatError(
-            f"{path} begins like a Parquet or Feather file but cannot be read: {first_line}. "
-            "It may be cut short; copy or write it again."
-        ) from error
-    if table.num_rows == 0:
-        raise FormatError(f"{path} has no rows. A table needs one row for each entity.")
-    names = table.column_names
-    index = [name for name in _pandas_index(table) if names.count(name) == 1]
-    if index:
-        table = table.select(index + [name for name in names if name not in index])
-    return table
-
-
-def _pandas_index(table: pa.Table) -> list[str]:
-    """Names of the columns that were the index; a plain range has none."""
-    written = (table.schema.metadata or {}).get(b"pandas")
-    if written is None:
-        return []
-    try:
-        index = json.loads(written)["index_columns"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return []
-    return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
-
-
 def separator_of(
     path: Path, data: bytes, separator: str | None = None, encoding: str = "utf-8"
 ) -> str:
@@ -296,6 +258,9 @@ def _separator_of(path: Path, first_line: str, separator: str | None) -> str:
             )
         return separator
     guess = "\t" if "\t" in first_line else ","
+    if path.suffix.lower() == ".txt" and guess == "," and "," not in first_line:
+        # A plain list of terms: a comma in a later one is no separator.
+        return _NO_SEPARATOR
     return _SEPARATORS.get(path.suffix.lower(), guess)
 
 

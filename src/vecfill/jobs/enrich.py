@@ -97,6 +97,7 @@ class _Enriching(Job):
         self.embedding = embedding
         self.files = {"embedding": embedding, "table": table, "aliases": ask.reading.aliases}
         self.files |= {"counts": file_of(ask.reading.counts)}
+        self.files |= {"interactions": file_of(ask.reading.interactions)}
         self.files |= {"replace": file_of(ask.replacement.replace)}
         for name, (path, _) in source_files(ask.reading).items():
             self.files[f"source {name}"] = path

@@ -120,7 +120,7 @@ class Job(ABC):
                 enrichment = self.imputed()
                 if requested.evaluate and enrichment.result is not None:
                     compared = run.evaluate_result(
-                        enrichment.result, self.ask.method, self.n_jobs, self.tell
+                        enrichment.result, self.ask, self.n_jobs, self.tell
                     )
                     enrichment = replace(enrichment, evaluation=compared)
                 inputs = {role: fingerprint.result() for role, fingerprint in hashed.items()}

@@ -48,6 +48,7 @@ def match(
     reading = ask.reading
     if reading.min_count is None:
         reading.refuse_unused((), ("counts",), "names are matched without them, unless min_count=")
+    reading.refuse_unused((), ("interactions",), "they change no match")
     if output is not None:
         more = [path for path, _ in source_files(reading).values()]
         inputs = (embedding, table, reading.aliases, reading.counts, *more)

@@ -75,6 +75,7 @@ class _Filling(Job):
         super().__init__(table, output, ask, **common)
         self.path = Path(table)
         self.files = {"table": table, "counts": file_of(ask.reading.counts)}
+        self.files |= {"interactions": file_of(ask.reading.interactions)}
 
     def check(self) -> None:
         """Refuse what is about a file of vectors, and files that cannot be read or written."""

@@ -93,7 +93,7 @@ def extend_model(
         )
         result, compared = imputation.result, None
         if requested.evaluate:
-            compared = evaluate_result(result, ask.method, n_jobs, tell)
+            compared = evaluate_result(result, ask, n_jobs, tell)
         tell("Trying the new tokens", 0, 0)
         fitting = Fitting(token_level, distil=distil, check=None, force=ask.method.force)
         prepared = prepared_tokens(folder, imputation, **options, fitting=fitting)

@@ -14,7 +14,8 @@ from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 from vecfill.inputs.groups import Groups
-from vecfill.inputs.later_rows import Facts, KeptSource, facts_of
+from vecfill.inputs.later_rows import Facts, KeptSource, Reader, facts_of
+from vecfill.inputs.prepared import is_late
 from vecfill.inputs.table.frames import objects
 from vecfill.model.wanted import SourceRows
 from vecfill.requests import TEXT_OPTIONS
@@ -170,10 +171,17 @@ def _tables_of_sources(
 ) -> dict[str, Facts]:
     known = [source.name for source in sources]
     is_mapping = isinstance(table, Mapping) and bool(table)
+    how = {"key": key, "names": names, **options}
     if is_mapping and len(sources) > 1 and all(name in known for name in table):
-        return {
-            name: facts_of(source, key=key, names=names, **options)
-            for name, source in table.items()
+        reader_of = {source.name: source.reader for source in sources}
+        facts = {name: _own_facts(reader_of[name], of, **how) for name, of in table.items()}
+        rows = {name: facts_of(of, **how) for name, of in table.items() if facts[name] is None}
+        # Triples name more than new entities; beside a table, they describe those of the table.
+        entities = dict.fromkeys(name for of in rows.values() for name in of.entities)
+        return rows | {
+            name: of.about(tuple(entities)) if entities else of
+            for name, of in facts.items()
+            if of is not None
         }
     strange = [name for name in table if name not in known] if is_mapping else []
     if is_mapping and len(sources) > 1 and len(strange) < len(table):
@@ -181,6 +189,10 @@ def _tables_of_sources(
             f"{listed(strange)} is no source of this model. Its sources are {listed(known, 10)}."
         )
     described = [source for source in sources if not source.reads_names]
+    own = [(source.name, _own_facts(source.reader, table, **how)) for source in described]
+    read_by_source = {name: of for name, of in own if of is not None}
+    if read_by_source and (is_late(table) or len(read_by_source) == len(described)):
+        return read_by_source
     facts = facts_of(table, key=key, names=names, names_suffice=not described, **options)
     if not described:
         return {source.name: facts for source in sources}
@@ -188,6 +200,14 @@ def _tables_of_sources(
     if not usable:
         usable = described[:1]  # its reader says what is missing
     return {source.name: facts for source in usable}
+
+
+def _own_facts(reader: Reader | None, table: Any, *, key: str | None, **how: Any) -> Facts | None:
+    """Return what a source reads in its own way, from triples for instance."""
+    if reader is None or isinstance(table, Facts):
+        return None
+    how.pop("guess", None)
+    return reader.facts_from(table, key=key, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,6 +17,7 @@ import numpy as np
 
 from vecfill.errors import FormatError, InputError, VecfillError
 from vecfill.inputs import later_rows, matrices
+from vecfill.inputs.graphs.typed_features import TriplesReader
 from vecfill.inputs.groups import Groups
 from vecfill.inputs.names.kept_names import KeptNames
 from vecfill.inputs.names.near_spellings import NearSpellings
@@ -157,6 +158,7 @@ _CLASSES = (
     matrices.ArrayReader,
     matrices.DistancesReader,
     later_rows.NoReader,
+    TriplesReader,
     TextReader,
     WordsReader,
     EncoderReader,
@@ -173,6 +175,7 @@ _CLASSES = (
     TextModel,
     predictors.LatentSemantic,
     predictors.KernelRidge,
+    predictors.LeafKernel,
     predictors.LinearRidge,
     predictors.MatchingPursuit,
     predictors.Mean,

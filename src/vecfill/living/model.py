@@ -318,7 +318,8 @@ class LivingModel(KeptModel):
         ways = 0.0 if is_spared else float(offset_share[0]), float(trend_share[0])
         known = NamesOfRows(self.names, self._known)
         composed = composed_of(word, row, composition, ways, known, n=n)
-        return replace(composed, stretch=float(self._factors_of_new([word])[0, 0]))
+        factor = float(self._factors_of_new([word])[0, 0])
+        return replace(composed, stretch=factor, whitening=self.predictor.whitened)
 
     def _keep(self, new: NewEntities, added: Added, counts: Mapping[str, float]) -> None:
         """Let later entities rest on those that were added."""

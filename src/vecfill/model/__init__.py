@@ -15,6 +15,7 @@ Rows:
 
 Predictions:
 
+- `whitening`: Directions in which known vectors vary little, strengthened.
 - `stack`: Several predictors as one: their weighted sum, drawn a little towards known vectors
   near it.
 - `offset`: The offset of rare entities: where vectors lie as a whole, as a function of rarity.

@@ -8,8 +8,9 @@ alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -143,7 +144,7 @@ PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
 )
 """The preparations by name, in the order in which they are tried."""
 
-PREPARED_IN_WORDS: Mapping[str, str] = MappingProxyType(
+_IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "standardized": "columns standardized",
         "unit_rows": "rows of unit length",
@@ -153,6 +154,77 @@ PREPARED_IN_WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What readers are told about a preparation; nothing about rows taken as they are."""
+
+
+_LESS = re.compile(r"(\w+?)(?: without ((?:\d+ ?)+))?")
+"""A preparation, and the columns of the domain that are left out first."""
+
+
+def base_of(preparation: str) -> str:
+    """Return a preparation without what it leaves out.
+
+    Examples
+    --------
+    >>> base_of("rank_normal"), base_of("rank_normal without 0 1")
+    ('rank_normal', 'rank_normal')
+    """
+    matched = _LESS.fullmatch(preparation)
+    return preparation if matched is None else matched[1]
+
+
+def without_columns(preparation: str, columns: Sequence[int]) -> str:
+    """Return the name of a preparation of rows from which some columns are left out.
+
+    Examples
+    --------
+    >>> without_columns("rank_normal", [0, 1])
+    'rank_normal without 0 1'
+    """
+    return f"{base_of(preparation)} without {' '.join(map(str, columns))}"
+
+
+def left_out_by(preparation: str) -> tuple[int, ...]:
+    """Return the columns of the domain that a preparation leaves out.
+
+    Examples
+    --------
+    >>> left_out_by("rank_normal without 0 1"), left_out_by("rank_normal")
+    ((0, 1), ())
+    """
+    matched = _LESS.fullmatch(preparation)
+    return () if matched is None or matched[2] is None else tuple(map(int, matched[2].split()))
+
+
+def prepared_by(preparation: str, domain: Matrix) -> Matrix:
+    """Return rows under a preparation, by its name; what it leaves out is 0 for all.
+
+    Examples
+    --------
+    >>> prepared_by("as_given without 1", np.array([[1.0, 2.0]]))
+    array([[1., 0.]])
+    """
+    return PREPARATIONS[base_of(preparation)](_blanked(preparation, domain))
+
+
+def prepared_in_words(preparation: str) -> str:
+    """Return what readers are told about a preparation; nothing about rows taken as they are."""
+    parts = [_IN_WORDS.get(base_of(preparation), "")]
+    parts += ["without columns that hurt"] if left_out_by(preparation) else []
+    return ", ".join(filter(None, parts))
+
+
+def _blanked(preparation: str, domain: Matrix) -> Matrix:
+    columns = left_out_by(preparation)
+    if not columns:
+        return domain
+    if max(columns) >= domain.shape[1]:
+        raise InputError(
+            f"preparation={preparation!r} leaves out column {max(columns)}, and the domain has "
+            f"{domain.shape[1]}."
+        )
+    stays = np.ones(domain.shape[1], domain.dtype)
+    stays[list(columns)] = 0
+    return csr_array(domain @ diags_array(stays)) if issparse(domain) else domain * stays
 
 
 def first_direction(centred: np.ndarray) -> np.ndarray:
@@ -193,6 +265,8 @@ class FittedPreparation:
     @classmethod
     def of(cls, name: str, rows: Matrix) -> FittedPreparation:
         """Return what a preparation learns from the rows that it was made of."""
+        if left_out_by(name):
+            return replace(cls.of(base_of(name), _blanked(name, rows)), name=name)
         if name == "standardized":
             return cls(name, _scales(rows))
         if name == "unit_rows_without_first_component":
@@ -205,6 +279,9 @@ class FittedPreparation:
 
     def applied(self, rows: Matrix) -> Matrix:
         """Return other rows, prepared in the same way."""
+        if left_out_by(self.name):
+            base = replace(self, name=base_of(self.name))
+            return base.applied(_blanked(self.name, rows))
         if self.name == "as_given":
             return rows
         if self.name == "unit_rows":

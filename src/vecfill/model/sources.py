@@ -77,14 +77,16 @@ class SourcesSpace:
         self.n_jobs = self.members[0].space.n_jobs
 
     @classmethod
-    def of_sources(cls, domain: Domain, *, n_jobs: int | None = None) -> SourcesSpace:
+    def of_sources(
+        cls, domain: Domain, *, may_leave_out: bool = True, n_jobs: int | None = None
+    ) -> SourcesSpace:
         """Return the space of several sources that were read."""
         # By name: sources list their entities in orders of their own.
         row_of = {name: row for row, name in enumerate(domain.entities)}
 
         def member(name: str, variant: Domain) -> Member:
             rows = np.array([row_of[entity] for entity in variant.entities], np.int64)
-            space = Space.of_domain(variant, n_jobs=n_jobs)
+            space = Space.of_domain(variant, may_leave_out=may_leave_out, n_jobs=n_jobs)
             return Member(name, space, rows, len(row_of), variant.is_guess)
 
         variants = [
@@ -142,12 +144,17 @@ first, `Fused` the second, and nothing else needs to know."""
 
 
 def space_of(
-    domain: Domain, *, min_degrees: Sequence[int] = MIN_DEGREES, n_jobs: int | None = None
+    domain: Domain,
+    *,
+    min_degrees: Sequence[int] = MIN_DEGREES,
+    may_leave_out: bool = True,
+    n_jobs: int | None = None,
 ) -> AnySpace:
     """Return the space of a domain: that of its rows, or those of its sources."""
     if domain.is_joint:
-        return SourcesSpace.of_sources(domain, n_jobs=n_jobs)
-    return Space.of_domain(domain, min_degrees=min_degrees, n_jobs=n_jobs)
+        return SourcesSpace.of_sources(domain, may_leave_out=may_leave_out, n_jobs=n_jobs)
+    options: dict[str, Any] = {"min_degrees": min_degrees, "may_leave_out": may_leave_out}
+    return Space.of_domain(domain, **options, n_jobs=n_jobs)
 
 
 def extended(space: AnySpace, rows: SourceRows, predictor: Any) -> AnySpace:

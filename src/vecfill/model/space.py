@@ -28,7 +28,13 @@ from vecfill.method.search.among import nearest_fitted, nearest_of_distances
 from vecfill.method.trend import reduced
 from vecfill.method.weights import convex_weights, convex_weights_of_distances
 from vecfill.model.known import KnownRows
-from vecfill.model.preparation import PREPARATIONS, FittedPreparation, unit_rows
+from vecfill.model.preparation import (
+    PREPARATIONS,
+    FittedPreparation,
+    base_of,
+    prepared_by,
+    unit_rows,
+)
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours. 8 is
@@ -43,6 +49,9 @@ Rows = Any
 """A dense array or a CSR array."""
 
 Value = TypeVar("Value")
+
+Span = tuple[str, int, int]
+"""A column of a table: its name, and the first and the end of its columns in a domain."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class Space:
         Least degrees whose graphs are wanted; they are built together.
     links
         Of a large graph, who is joined to whom: see `measured_neighbor_graphs`.
+    columns
+        Columns of the table, and where they are in `rows`.
     neighbors
         ``"auto"``, ``"exact"`` or ``"approximate"``, see `spanning_neighbor_graph`.
     n_jobs
@@ -99,6 +110,7 @@ class Space:
         is_distances: bool = False,
         min_degrees: Sequence[int] = MIN_DEGREES,
         links: csr_array | None = None,
+        columns: Sequence[Span] = (),
         neighbors: str = "auto",
         n_jobs: int | None = None,
     ) -> None:
@@ -106,22 +118,35 @@ class Space:
         degrees = tuple(min_degrees)
         self.size = SpaceSize(n_rows, n_features, not is_distances, degrees, neighbors)
         self.links = links
+        self.columns = tuple(columns)
+        self.may_leave_out = True
         self.n_jobs = n_jobs
         self._stored: Callable[[str], Any] | None = None
         self._kept: dict[Hashable, Any] = {("rows", "as_given"): rows}
 
     @classmethod
     def of_domain(
-        cls, domain: Domain, *, min_degrees: Sequence[int] = MIN_DEGREES, n_jobs: int | None = None
+        cls,
+        domain: Domain,
+        *,
+        min_degrees: Sequence[int] = MIN_DEGREES,
+        may_leave_out: bool = True,
+        n_jobs: int | None = None,
     ) -> Space:
-        """Return the space of a domain that was read from a table, graph or matrix."""
-        return cls(
+        """Return the space of a domain that was read from a table, graph or matrix.
+
+        `may_leave_out` says whether columns of its table that seem to hurt may be left out.
+        """
+        space = cls(
             domain.vectors,
             is_distances=domain.kind == "distances",
             min_degrees=min_degrees,
             links=domain.links,
+            columns=() if domain.reader is None else domain.reader.spans(),
             n_jobs=n_jobs,
         )
+        space.may_leave_out = may_leave_out
+        return space
 
     @classmethod
     def of_array(cls, X: Any, metric: str, **options: Any) -> Space:
@@ -140,7 +165,8 @@ class Space:
     def stored(cls, part: Callable[[str], Any], *, n_jobs: int | None = None) -> Space:
         """Return a stored space, which asks for a `part` by name when it is first needed."""
         space = cls.__new__(cls)
-        space.size, space.links, space.n_jobs = part("size"), None, n_jobs
+        space.size, space.links, space.columns, space.n_jobs = part("size"), None, (), n_jobs
+        space.may_leave_out = False
         space._stored, space._kept = part, {}
         return space
 
@@ -209,22 +235,24 @@ class Space:
 
     def prepared(self, preparation: str) -> Rows:
         """Return the rows under a preparation."""
-        assert preparation in self.preparations
+        assert base_of(preparation) in self.preparations
         return self.once(("rows", preparation), lambda: self._prepared(preparation))
 
     def _prepared(self, preparation: str) -> Rows:
         # Sorting every column is most of the work, and both preparations by rank begin with it.
         if preparation == "rank_normal_unit_rows" and ("rows", "rank_normal") in self._kept:
             return unit_rows(self.prepared("rank_normal"))
-        return PREPARATIONS[preparation](self.rows)
+        return prepared_by(preparation, self.rows)
 
     def release(self, preparations_used: Collection[str]) -> None:
         """Forget other prepared rows, if the space is large; they can be made again."""
         # What is small is worth more than the memory: it may be asked for again.
         if not self.is_large:
             return
-        for preparation in set(self.preparations) - {"as_given", *preparations_used}:
-            self._kept.pop(("rows", preparation), None)
+        kept = {("rows", preparation) for preparation in ("as_given", *preparations_used)}
+        for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == "rows"]:
+            if key not in kept:
+                del self._kept[key]
 
     def keep_only(self, preparations: Collection[str]) -> None:
         """Forget rows, graphs and weights of other preparations, if the space is large.
@@ -391,7 +419,7 @@ def _preparation_of(key: Hashable) -> str | None:
     about = key[1] if isinstance(key, tuple) and len(key) > 1 else key
     if isinstance(about, WeightsKey):
         return about.preparation
-    return about if isinstance(about, str) and about in PREPARATIONS else None
+    return about if isinstance(about, str) and base_of(about) in PREPARATIONS else None
 
 
 def _measured(rows: Rows, metric: str) -> Rows:

@@ -4,6 +4,9 @@ Members see the same known rows, and the weights are not negative. Then *attenti
 predictions lies nearer to the mean than real vectors do, where many known vectors are about as
 near. So a share of the way is a softmax mix of the known vectors in whose direction the first
 estimate points. All of it is a linear mix of known vectors, so shares stay exact.
+
+Where ranks count more than cosines, the result is whitened (`vecfill.model.whitening`). Its shares
+are then those of known vectors that were whitened as well.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from vecfill.model.predictors import Predictor
 from vecfill.model.predictors.base import TOL, Hiding
 from vecfill.model.space import Space, WeightsKey
 from vecfill.model.wanted import ALL, Wanted
+from vecfill.model.whitening import Whitening
 from vecfill.wording import percent
 
 ATTENTION = 0.35
@@ -63,6 +67,9 @@ class Stack(Predictor):
     """Share of the vector that is mixed from known vectors near the first estimate."""
     sharpness: float = SHARPNESS
     """How much nearer known vectors count more (beta of the softmax over cosines)."""
+    whitening: float = 0.0
+    """Power of the variance by which directions in which known vectors vary little are
+    strengthened."""
 
     name: ClassVar[str] = "stack"
     needs_vectors: ClassVar[bool] = False
@@ -77,11 +84,13 @@ class Stack(Predictor):
             checks.number(weight, "weights", low=0)
         checks.number(self.attention, "attention", low=0, high=1)
         checks.number(self.sharpness, "sharpness", low=0, open_low=True)
+        checks.number(self.whitening, "whitening", low=0, high=0.5)
 
     def __str__(self) -> str:
         members = zip(self.weights, self.members, strict=True)
         parts = [f"{weight:.2f} x ({member})" for weight, member in members]
         tail = f", {percent(self.attention)} attention" if self.attention else ""
+        tail += f", whitened by {self.whitening:g}" if self.whitening else ""
         return f"stack of {' + '.join(parts)}{tail}"
 
     def in_words(self) -> str:
@@ -89,7 +98,8 @@ class Stack(Predictor):
         total = sum(self.weights) or 1.0
         ranked = sorted(zip(self.weights, self.members, strict=True), key=lambda pair: -pair[0])
         parts = [f"{member.in_words()} ({percent(weight / total)})" for weight, member in ranked]
-        return f"a blend of {'; '.join(parts)}"
+        tail = ", rare directions strengthened" if self.whitening else ""
+        return f"a blend of {'; '.join(parts)}{tail}"
 
     def in_short(self) -> str:
         """Return the method in half a line."""
@@ -103,6 +113,7 @@ class Stack(Predictor):
             "weights": list(self.weights),
             "attention": self.attention,
             "sharpness": self.sharpness,
+            "whitening": self.whitening,
         }
 
     def fitted_to(self, space: Space) -> Self:
@@ -141,6 +152,11 @@ class Stack(Predictor):
         """Give back to the known rows what the members kept."""
         for number, member in enumerate(self.members):
             member.restore(space, known_rows.for_members, stored[str(number)])
+
+    @property
+    def whitened(self) -> float:
+        """By what power of their variance directions were strengthened."""
+        return self.whitening
 
     @property
     def preparations(self) -> tuple[str, ...]:
@@ -193,7 +209,11 @@ class Stack(Predictor):
         compositions = [prediction.composition for prediction in predictions]
         mixes = [composition.mix for composition in compositions]
         near = Attention(estimates, known, attention, self.sharpness)
-        vectors = in_range_of(known_rows.embedding.dtype, near.drawn(estimates, known))
+        drawn = near.drawn(estimates, known)
+        if self.whitening:
+            directions = known_rows.once("whitening", lambda: Whitening.of(known))
+            drawn = centre + directions.applied(drawn - centre, self.whitening)
+        vectors = in_range_of(known_rows.embedding.dtype, drawn)
         solved = [step.convergence for step in compositions if step.convergence is not None]
         worst = max(solved, key=lambda convergence: convergence.relative_change, default=None)
         return Prediction(vectors, Composition(StackMix(mixes, self.weights, near), None, worst))

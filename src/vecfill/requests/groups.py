@@ -17,6 +17,7 @@ KINDS: dict[str, Any] = {
     "similarities": "vecfill.inputs.domain:domain_of_square",
     "distances": "vecfill.inputs.domain:domain_of_square",
     "edges": "vecfill.inputs.domain:domain_of_edge_list",
+    "triples": "vecfill.inputs.graphs.triples_source:domain_of_triples",
 }
 """What a table may hold, and who makes a `Domain` of it: a function of a frame and a `Reading`, or
 where it is."""
@@ -61,7 +62,8 @@ class Reading(Request):
         None, "Column of vectors. If EMBEDDING is left out, it is in TABLE.", metavar="COLUMN"
     )  # fmt: skip
     kind: str = option(
-        "features", "What TABLE holds: feature columns, word vectors, a square matrix, or a graph.",
+        "features", "What TABLE holds: feature columns, word vectors, a square matrix, a graph, or "
+        "typed triples.",
         choices=KINDS,
     )  # fmt: skip
     names: Any = option(
@@ -83,7 +85,7 @@ class Reading(Request):
     source: tuple[str, ...] = option(
         (),
         "Another file that describes the entities, as NAME=FILE or NAME=FILE:KIND (features, "
-        "embedding, distances, similarities, edges, text).",
+        "embedding, distances, similarities, edges, triples, text).",
         several=True, metavar="NAME=FILE[:KIND]",
     )  # fmt: skip
     match: str = option(
@@ -114,6 +116,12 @@ class Reading(Request):
         None, "Treat words at this row of EMBEDDING or later as unknown; the first row is 1.",
         type=int, low=1, metavar="N", panel="Names",
     )  # fmt: skip
+    interactions: Any = option(
+        None,
+        "Who took what: a table with a column of users, one of items and, if there are any, one "
+        "called rating. Hidden entities are recommended to users, and methods compared by that. "
+        "In Python, this can also be what vecfill.interactions returns.", metavar="FILE",
+    )  # fmt: skip
     standardize: bool = option(
         False, "Scale numeric columns to mean 0 and variance 1, so that units do not matter.",
         type=bool,
@@ -127,11 +135,12 @@ class Reading(Request):
     )  # fmt: skip
     ignore: tuple[str, ...] = option((), "Column to leave out.", several=True, metavar="COLUMN")
     edge_columns: tuple[str, ...] | None = option(
-        None, "Column of an edge list. Give it for each end and, optionally, for the weight.",
-        several=True, metavar="COLUMN",
+        None, "Column of an edge list. Give it for each end and, optionally, for the weight; of "
+        "triples, for head, relation and tail.", several=True, metavar="COLUMN",
     )  # fmt: skip
     n_dims: int = option(
-        128, "Dimensions of the vectors computed from an edge list.", type=int, low=1, metavar="N"
+        128, "Dimensions of the vectors computed from an edge list or triples, at most.",
+        type=int, low=1, metavar="N",
     )  # fmt: skip
     encoding: str = option(
         "utf-8", "Encoding of a CSV or TSV table, for example latin-1.", metavar="NAME"
@@ -218,14 +227,21 @@ class Method(Request):
     )  # fmt: skip
     goal: str = option(
         "balanced",
-        "Criterion for choosing the method: cosine with the true vector, its rank, or rank and "
-        "neighbors among methods that are within 5 % of the best cosine (balanced).",
-        choices=("balanced", "cosine", "rank"),
+        "Criterion for choosing the method: cosine with the true vector; its rank, for which "
+        "cosine may be given up by strengthening rare directions; rank and neighbors among "
+        "methods that are within 5 % of the best cosine (balanced); or the order in which hidden "
+        "entities are recommended (recommend, with interactions).",
+        choices=("balanced", "cosine", "rank", "recommend"),
     )  # fmt: skip
     candidates: str = option(
         "all",
         "What auto tries: everything, or only latent semantic imputation with four preparations "
         "(classic).", choices=("all", "classic"),
+    )  # fmt: skip
+    columns: str = option(
+        "auto",
+        "Leave out columns of TABLE without which hidden entities come back better (auto), or use "
+        "every column (all).", choices=("auto", "all"),
     )  # fmt: skip
     offset: str = option(
         "auto",
@@ -261,6 +277,7 @@ class Method(Request):
         about = {
             "candidates": "what auto tries",
             "goal": "how auto chooses",
+            "columns": "what auto leaves out",
             "offset": "what auto does about rare entities",
         }
         for name, subject in about.items():

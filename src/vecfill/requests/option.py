@@ -76,8 +76,13 @@ class Request:
         >>> Reading(key="name", match="loose").asked()
         ['key']
         """
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        # A table in memory equals nothing, and pandas refuses to say so.
         return [
-            option.name for option in fields(self) if getattr(self, option.name) != option.default
+            option.name
+            for option in fields(self)
+            if (value := values[option.name]) is not option.default
+            and not (isinstance(value, type(option.default)) and value == option.default)
         ]
 
     def refuse_unused(self, used_names: Collection[str], names: Collection[str], why: str) -> None:
@@ -121,5 +126,7 @@ def _checked(name: str, value: Any, option: Described) -> Any:
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "to_dict") and not isinstance(value, Mapping):
-        return value.to_dict()
+        # Tables have it too, and all their rows do not belong into a manifest.
+        is_ours = type(value).__module__.partition(".")[0] == "vecfill"
+        return value.to_dict() if is_ours else f"{type(value).__name__} in memory"
     return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -66,10 +66,15 @@ class Explanation:
     stretch: float = 1.0
     """By what the vector's way from the mean of the known ones was multiplied, so that new vectors
     are as spread as known ones. What it is made of is the same for any length."""
+    whitening: float = 0.0
+    """By what power of the variance of known vectors rare directions were strengthened, as
+    ``goal="rank"`` may do. If not by 0, the vector is a mix of known vectors so changed."""
 
     def __str__(self) -> str:
         word = printable(self.word)
         parts = []
+        if self.whitening:
+            word = f"{word} (rare directions strengthened)"
         if self.offset_share > 0:
             parts.append(f"{percent(self.offset_share)} is the offset of rare entities,")
         if self.trend_share > 0:
@@ -113,6 +118,7 @@ class Explanation:
             "trend_share": self.trend_share,
             "source_shares": self.source_shares,
             "stretch": self.stretch,
+            "whitening": self.whitening,
             "drivers": self.drivers,
             "contributors": [
                 {"word": name, "share": float(share)}
@@ -143,7 +149,7 @@ def explained(
     composed = composed_of(
         word, place, model.composition, (offset, trend), known, n=n, drivers=drivers
     )
-    return replace(composed, stretch=factor)
+    return replace(composed, stretch=factor, whitening=model.predictor.whitened)
 
 
 def composed_of(

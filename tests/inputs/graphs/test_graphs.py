@@ -120,7 +120,7 @@ def test_nodes_left_without_a_vector_are_reported():
         ("a,b,w\nx,y,is-a\ny,z,part-of\n", "column 'w' holds text such as 'is-a'"),
         ("a,b,w\nx,y,1\ny,z,inf\n", "edge 'y - z'.*infinite"),
         ("a,b,w\nx,y,1e-300\ny,z,1e300\n", "cannot be compared"),
-        ("a,b\nx,\n", "row 1, column 'b': the node is missing"),
+        ("a,b\nx,\n", "row 1, column 'b': the cell is empty"),
         ("a,b\nx,x\n", "no edge between two different nodes"),
         ("a\nx\n", "has 1 columns"),
         ("a,b,c,d\nx,y,1,2\n", "has 4 columns.*edge_columns="),

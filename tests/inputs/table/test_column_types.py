@@ -6,8 +6,8 @@ import pytest
 
 from vecfill.inputs.domain import as_domain
 from vecfill.inputs.table import column_types
+from vecfill.inputs.table.column_type import AS_THEY_ARE
 from vecfill.inputs.table.column_types import (
-    AS_THEY_ARE,
     MOST_INDICATORS,
     N_SIGNS,
     N_TEXT_COMPONENTS,

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from vecfill import InputError
 from vecfill.machine.lengths import unit
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import PAPER, KernelRidge, LatentSemantic
+from vecfill.model.predictors import PAPER, KernelRidge, LatentSemantic, LeafKernel, Sparsemax
 from vecfill.model.space import Space
 from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
@@ -373,3 +373,20 @@ def test_the_race_does_not_fill_sparse_rows():
     assert "rank_normal" in raced_preparations
     filled = {entrant.preparation for entrant in kernel_ridges(Space(rows.toarray()))}
     assert filled - raced_preparations == {"unit_rows_without_first_component"}
+
+
+def test_only_for_ranks_are_stacks_whitened_and_sparsemax_tried():
+    domain, embedding, is_known = made(60)
+    for goal in ("balanced", "cosine", "rank"):
+        tried = choose(Space(domain), embedding, is_known, goal=goal).tried
+        assert any(predictor.whitened > 0 for predictor in tried) == (goal == "rank")
+        assert any(isinstance(predictor, Sparsemax) for predictor in tried) == (goal == "rank")
+        assert any(isinstance(predictor, LeafKernel) for predictor in tried)
+        assert len(set(tried)) == len(tried)
+
+
+def test_distances_are_chosen_among_for_ranks_too():
+    domain, embedding, is_known = made(60)
+    distances = np.linalg.norm(domain[:, None] - domain[None], axis=2)
+    choice = choose(Space(distances, is_distances=True), embedding, is_known, goal="rank")
+    assert np.isfinite(choice.honest.reciprocal_rank).all()

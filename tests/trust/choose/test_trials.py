@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.choose.trials import stack_weights, standing
+from vecfill.trust.choose.stacking import stack_weights
+from vecfill.trust.choose.trials import standing
 
 
 def scores_with(**measures) -> RowScores:
@@ -27,6 +28,25 @@ def test_for_ranks_what_ranks_worse_than_the_best_beyond_chance_is_out():
     assert total[1] == -np.inf
     level = standing([best, best], np.arange(100), "rank")
     assert np.isfinite(level).all()
+
+
+def test_for_ranks_the_better_cosine_decides_among_what_is_level():
+    near, far = (scores_with(hits_at_10=0.2, centred_cosine=cosine) for cosine in (0.5, 0.1))
+    far.hits_at_10[:10] = 0.3
+    total = standing([far, near], np.arange(100), "rank")
+    assert np.isfinite(total).all()
+    assert total.argmax() == 1
+
+
+def test_by_default_a_lower_cosine_is_out_if_that_is_not_chance():
+    rng = np.random.default_rng(0)
+    best, ranked = scores_with(), scores_with(reciprocal_rank=0.9)
+    best.centred_cosine[:] = 0.5
+    for spread, is_out in ((0.01, True), (1.0, False)):
+        noise = rng.normal(size=100)
+        ranked.centred_cosine[:] = 0.46 + spread * (noise - noise.mean())
+        total = standing([best, ranked], np.arange(100), "balanced")
+        assert (total[1] == -np.inf) == is_out
 
 
 def test_weights_of_a_stack_are_not_rounded():

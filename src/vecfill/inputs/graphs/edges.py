@@ -98,7 +98,7 @@ def edges_of_frame(frame: Frame, columns: Sequence[str] | None = None) -> Edges:
            [1., 0.]])
     """
     sources, targets, weights = _edge_columns(frame, columns)
-    ends = [_node_names(cells, name, frame.label) for name, cells in (sources, targets)]
+    ends = [node_names(cells, name, frame.label, _OF_EDGE) for name, cells in (sources, targets)]
     ends_together = pa.chunked_array(
         [*(chunk for end in ends for chunk in end.chunks)], type=pa.large_string()
     )
@@ -188,8 +188,11 @@ def _edge_columns(
     return chosen[0], chosen[1], chosen[2] if len(chosen) == 3 else None
 
 
-def _node_names(cells: Cells, name: str, label: str) -> pa.ChunkedArray:
-    """Node names as text, without surrounding spaces; none may be missing."""
+_OF_EDGE = "Every edge has two ends."
+
+
+def node_names(cells: Cells, name: str, label: str, rule: str) -> pa.ChunkedArray:
+    """Node names as text, without surrounding spaces; none may be missing, as a `rule` says."""
     if isinstance(cells, list):
         raise InputError(f"{label}, column {name!r}: values of several types. Nodes are text.")
     column: pa.ChunkedArray = cells
@@ -199,17 +202,13 @@ def _node_names(cells: Cells, name: str, label: str) -> pa.ChunkedArray:
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (is_text or pa.types.is_string_view(kind) or pa.types.is_integer(kind)):
         raise InputError(
-            f"{label}, column {name!r} is of type {kind}. The ends of an edge are names: text, or "
-            "whole numbers."
+            f"{label}, column {name!r} is of type {kind}. Nodes have names: text, or whole numbers."
         )
     names = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     missing = pc.fill_null(pc.equal(names, ""), True).to_numpy()
     if missing.any():
         row = int(missing.argmax())
-        raise InputError(
-            f"{label}, row {row + 1}, column {name!r}: the node is missing. Every edge "
-            "has two ends."
-        )
+        raise InputError(f"{label}, row {row + 1}, column {name!r}: the cell is empty. {rule}")
     return names
 
 

@@ -2,6 +2,13 @@
 
 - `frames`: Tables of any make -> one list of columns, and which of them holds the entity names.
 - `columns`: One column of a table -> numbers or categories, or a refusal that names the cell.
+- `dates`: Dates -> years with a fraction, so that they have distances.
+- `written_numbers`: How numbers are written in cells of text, and which of them nobody should guess
+  at.
+- `column_type`: What all types of columns share: how long their columns are, and what they can be
+  asked.
+- `date_column`: A column of dates: the year, and the season if dates lie in several.
+- `list_column`: A column of lists in cells, such as ``Drama|Comedy``: an indicator for each item.
 - `column_types`: Types of columns: how each becomes numbers at the fit, and for entities that come
   later.
 - `new_cells`: Cells of one column about entities that come later.

@@ -9,15 +9,22 @@ entry in that list, and a model file holds it by its fields.
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 
+from vecfill.inputs.table.column_type import (
+    Block,
+    Column,
+    ColumnType,
+    Encoded,
+    Scales,
+    dense_block,
+)
 from vecfill.inputs.table.columns import Categories, Numbers
+from vecfill.inputs.table.date_column import DateColumn
+from vecfill.inputs.table.list_column import ListColumn
 from vecfill.inputs.table.new_cells import NewCells
 from vecfill.inputs.texts.text_rows import TextModel, text_rows, words_of
 
@@ -41,69 +48,6 @@ others, nothing unusual in later rows; a guess."""
 
 _LOOKED_AT = 1000
 """Cells of a column that are enough to tell whether it holds text."""
-
-Column = Numbers | Categories
-Encoded = tuple[np.ndarray, list[str]]
-"""Numbers of some cells, and what is unusual about each."""
-
-
-@dataclass(frozen=True)
-class Scales:
-    """How long the columns of a table are to be."""
-
-    standardize: bool = False
-    categorical_weight: float = 1.0
-
-
-AS_THEY_ARE = Scales()
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A column of a table, and the columns of the domain that it becomes."""
-
-    column: Column
-    names: Sequence[str]
-    encoder: ColumnType
-    write: Callable[[np.ndarray], None] = field(repr=False)
-    """Writes its columns into an array of zeros."""
-    note: str | None = None
-
-
-class ColumnType(ABC):
-    """What a column of one type learnt at the fit."""
-
-    name: str
-    is_number: ClassVar[bool] = False
-    """Whether its columns of the domain are numbers of the table, whose range means something."""
-
-    @classmethod
-    @abstractmethod
-    def fitted(cls, column: Column, scales: Scales) -> Block | None:
-        """Return what a column becomes, or None if it is not of this type."""
-
-    @property
-    def blank(self) -> np.ndarray:
-        """(width,) the numbers of a cell without a value."""
-        numbers, _ = self.encoded(NewCells(self.name, [None], [""]))
-        return numbers[0]
-
-    @property
-    def width(self) -> int:
-        """How many numbers a cell becomes."""
-        return self.blank.size
-
-    def told(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the values that a column of numbers had in the table."""
-        return numbers[:, 0]
-
-    def is_lacking(self, numbers: np.ndarray) -> np.ndarray:
-        """Tell which rows of its numbers say nothing: no value, or one that means nothing here."""
-        return (numbers == self.blank.astype(numbers.dtype)).all(axis=1)
-
-    @abstractmethod
-    def encoded(self, cells: NewCells) -> Encoded:
-        """Return the numbers of new cells, and what is unusual about each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +232,7 @@ class SignsColumn(_Labelled):
         def encoder(scale: float) -> SignsColumn:
             return cls(column.name, frequent, scale, expects_new)
 
-        return _dense_block(column, "hashed", values, encoder, note, scales)
+        return dense_block(column, "hashed", values, encoder, note, scales)
 
     def encoded(self, cells: NewCells) -> Encoded:
         """Return the signs of new cells; rare categories and new ones share theirs."""
@@ -344,7 +288,7 @@ class TextColumn(ColumnType):
             assert rows.model is not None
             return cls(column.name, rows.model, scale, bool(expects_new))
 
-        return _dense_block(column, "text", values, encoder, note, scales)
+        return dense_block(column, "text", values, encoder, note, scales)
 
     def encoded(self, cells: NewCells) -> Encoded:
         """Return the components of new texts."""
@@ -360,7 +304,9 @@ class TextColumn(ColumnType):
         return components, unusual
 
 
-COLUMN_TYPES: list[type[ColumnType]] = [TextColumn, SignsColumn, CategoryColumn, NumberColumn]
+COLUMN_TYPES: list[type[ColumnType]] = [
+    DateColumn, ListColumn, TextColumn, SignsColumn, CategoryColumn, NumberColumn,
+]  # fmt: skip
 """All types; a column is of the first that takes it."""
 
 
@@ -374,26 +320,3 @@ def signs_of(label: str) -> np.ndarray:
     """Return the random signs that stand for a category."""
     digest = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=N_SIGNS // 8)
     return np.unpackbits(np.frombuffer(digest.digest(), np.uint8)) * 2.0 - 1.0
-
-
-def _dense_block(
-    column: Column,
-    encoding: str,
-    values: np.ndarray,
-    encoder: Callable[[float], Any],
-    note: str,
-    scales: Scales,
-) -> Block | None:
-    """Return dense columns, together as long as one category; None if they are all alike."""
-    variance = float(values.var(axis=0).sum())
-    if not variance > 0:
-        return None
-    unit = values / np.sqrt(variance)
-    weight = scales.categorical_weight
-
-    def write(part: np.ndarray) -> None:
-        part[:] = weight * unit
-
-    names = [f"{column.name} ({encoding}) {number + 1}" for number in range(values.shape[1])]
-    scale = weight * float(1.0 / np.sqrt(variance))
-    return Block(column, names, encoder(scale), write, note)

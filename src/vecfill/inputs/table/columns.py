@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,20 +13,10 @@ import pyarrow.compute as pc
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import is_missing
+from vecfill.inputs.table.dates import DateError, is_date, years_of_cells, years_of_texts
 from vecfill.inputs.table.frames import Cells, Frame, objects
+from vecfill.inputs.table.written_numbers import refuse_what_was_meant_otherwise
 from vecfill.io.cutting import MISSING, text_array
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.A | re.I)
-_DECORATED = re.compile(
-    r"[+-]?\s*[$€£¥₹]?\s*[+-]?\d{1,3}([.,' \u00a0]\d{3})*([.,]\d+)?\s*[$€£¥₹%]?"
-    r"|[+-]?\d+,\d+|[$€£¥₹]\s*[+-]?\d+([.,]\d+)?|[+-]?\d+([.,]\d+)?\s*[$€£¥₹%]|\(\d[\d.,]*\)",
-    re.A,
-)
-_DATE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?"
-    r"|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}/\d{1,2}/\d{1,2}",
-    re.A,
-)
 
 
 @dataclass(frozen=True)
@@ -42,6 +31,8 @@ class Numbers:
 
     name: str
     values: np.ndarray
+    is_date: bool = field(default=False, repr=False)
+    """Whether the values are dates, as years with a fraction."""
     about_missing: ClassVar[str] = (
         "set to the column's mean, and marked in a column '... (missing)'"
     )
@@ -49,7 +40,7 @@ class Numbers:
 
     def at(self, rows: np.ndarray) -> Numbers:
         """Return the column of some rows."""
-        return Numbers(self.name, self.values[rows])
+        return replace(self, values=self.values[rows])
 
     @cached_property
     def is_missing(self) -> np.ndarray:
@@ -153,21 +144,33 @@ def read_column(
         kind, is_category = cells.type, True
     if pa.types.is_null(kind):
         return Numbers(name, np.full(len(cells), np.nan))
-    if pa.types.is_temporal(kind):
-        raise _dates(name, entities, 0, cells[0].as_py())
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return Numbers(name, years_of_cells(cells), is_date=True)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        cells, kind = _joined_lists(cells), pa.large_string()
     if _is_text(kind):
         return _from_text(name, cells.cast(pa.large_string()), entities, is_category)
     is_plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind)
     if not (is_plain or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise InputError(
             f"column {name!r} holds values of type {kind}. Only numbers, booleans and text can be "
-            "used: give lists a column for each item, or leave the column out (ignore=)."
+            "used. Turn the column into those, or leave it out (ignore=)."
         )
     if is_category:
         return _from_text(name, cells.cast(pa.large_string()), entities, is_category)
     if pa.types.is_decimal(kind):
         cells = cells.cast(pa.float64())
     return Numbers(name, _finite(name, _as_floats(cells), entities))
+
+
+LISTS = "|"
+"""What stands between the items of a list in a cell."""
+
+
+def _joined_lists(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of lists as text."""
+    texts = [None if cell is None else LISTS.join(map(str, cell)) for cell in cells.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
 
 
 def read_objects(
@@ -225,8 +228,10 @@ def read_numbers(
     array([ 1., nan])
     """
     column = read_cells(label, name, cells, rows, row=row)
-    if isinstance(column, Numbers):
+    if isinstance(column, Numbers) and not column.is_date:
         return column.values
+    if isinstance(column, Numbers):
+        raise InputError(f"{label}, column {name!r} holds dates. {advice}")
     raise InputError(
         f"{label}, column {name!r} holds text such as {column.labels[0][:60]!r}. {advice}"
     )
@@ -286,7 +291,11 @@ def _from_text(
         if times and all(label.lower() in ("true", "false") for label in times):
             truth = pc.equal(pc.utf8_lower(cells), "true").cast(pa.float64())
             return Numbers(name, truth.to_numpy())
-        _refuse_what_was_meant_otherwise(name, times, cells, entities)
+        if times and 2 * sum(times[label] for label in times if is_date(label)) > sum(
+            times.values()
+        ):
+            return _dates(name, cells.to_pylist(), entities)
+        refuse_what_was_meant_otherwise(name, times, cells, entities)
     labels = tuple(sorted(times))
     codes = pc.index_in(cells, value_set=text_array(labels).cast(pa.large_string()))
     filled_codes = _as_numpy(codes, np.dtype(np.int32), -1).astype(np.int64)
@@ -347,44 +356,13 @@ def _finite(name: str, numbers: np.ndarray, entities: Sequence[str]) -> np.ndarr
     return numbers
 
 
-def _refuse_what_was_meant_otherwise(
-    name: str, times: dict[str, int], cells: pa.ChunkedArray, entities: Sequence[str]
-) -> None:
-    """Refuse dates, decorated numbers, and numbers with a few cells of text among them."""
-    total = sum(times.values())
-    numbers = {label for label in times if _NUMBER.fullmatch(label)}
-    decorated = {label for label in times if label not in numbers and _DECORATED.fullmatch(label)}
-    dates = {label for label in times if _DATE.fullmatch(label)}
-    n_numbers = sum(times[label] for label in numbers)
-    n_decorated = sum(times[label] for label in decorated)
-    texts = cells.to_pylist()
-    if 2 * sum(times[label] for label in dates) > total:
-        row = next(row for row, text in enumerate(texts) if text in dates)
-        raise _dates(name, entities, row, texts[row])
-    if decorated and 2 * (n_numbers + n_decorated) > total:
-        row = next(row for row, text in enumerate(texts) if text in decorated)
+def _dates(name: str, texts: Sequence[str | None], entities: Sequence[str]) -> Numbers:
+    """Return a column of dates as years, or refuse the cell that is none."""
+    try:
+        return Numbers(name, years_of_texts(texts), is_date=True)
+    except DateError as problem:
+        row = problem.row
         raise InputError(
-            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {texts[row]!r} is not a "
-            "plain number. Write numbers with a decimal point and without thousands separators, "
-            "currency or per cent signs (1234.5); or name the column in categorical= if it is "
-            "no number."
-        )
-    if 2 * n_numbers > total:
-        row = next(
-            row for row, text in enumerate(texts) if text is not None and text not in numbers
-        )
-        n_texts = total - n_numbers
-        raise InputError(
-            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {texts[row][:60]!r} is "
-            f"not a number, as {n_numbers} of the column's {total} values are ({n_texts} not). "
-            "Correct it, leave the cell empty if the value is missing, or name the column "
-            "in categorical=."
-        )
-
-
-def _dates(name: str, entities: Sequence[str], row: int, value: object) -> InputError:
-    return InputError(
-        f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {value} is a date or a time, "
-        "which has no distance we could choose for you. Turn it into a number (days since, year, "
-        "age), or leave the column out (ignore=)."
-    )
+            f"column {name!r}, entity {entities[row]!r} (row {row + 1}): {problem} Other values of "
+            "the column are dates; leave it out (ignore=) if it is to say nothing."
+        ) from None

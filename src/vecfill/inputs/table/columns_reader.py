@@ -14,7 +14,7 @@ from vecfill.errors import InputError
 from vecfill.inputs.entities import listed
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.table.column_facts import ColumnFacts, refusal_of_absent
-from vecfill.inputs.table.column_types import ColumnType
+from vecfill.inputs.table.column_type import ColumnType
 from vecfill.inputs.table.columns import has_value
 from vecfill.inputs.table.frames import Cells
 from vecfill.inputs.table.new_cells import NewCells
@@ -89,6 +89,11 @@ class ColumnsReader(Reader):
     def _starts(self) -> np.ndarray:
         """Return where the numbers of each column begin, and the last one's end."""
         return np.cumsum([0, *(column.width for column in self.columns)])
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Return each column, with its first column of the domain and its end."""
+        starts = self._starts().tolist()
+        return list(zip(self.names, starts, starts[1:], strict=False))
 
     def lacks(self, rows: np.ndarray) -> np.ndarray:
         """(n_rows, n_columns) which columns say nothing about rows."""

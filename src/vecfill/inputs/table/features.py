@@ -12,14 +12,8 @@ from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed
 from vecfill.inputs.prepared import Domain
 from vecfill.inputs.table.column_facts import ColumnFacts
-from vecfill.inputs.table.column_types import (
-    AS_THEY_ARE,
-    Block,
-    Column,
-    Scales,
-    TextColumn,
-    block_of,
-)
+from vecfill.inputs.table.column_type import AS_THEY_ARE, Block, Column, Scales
+from vecfill.inputs.table.column_types import TextColumn, block_of
 from vecfill.inputs.table.columns import Categories, Numbers, read_cells
 from vecfill.inputs.table.columns_reader import ColumnsReader
 from vecfill.inputs.table.frames import MAX_COLUMNS, Frame

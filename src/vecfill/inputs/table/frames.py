@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed, unique_entities
+from vecfill.io.columnar_tables import is_nameless_index
 from vecfill.io.tables import read_table
 from vecfill.requests import TEXT_OPTIONS, Reading
 
@@ -143,7 +144,12 @@ def keyed(
     else:
         where = f"{frame.label}, key column {frame.names[position]!r}"
         raw = objects(frame.cells[position])
-        positions = [number for number in range(len(frame.names)) if number != position]
+        # Another index that pandas wrote beside the key describes nobody.
+        positions = [
+            number
+            for number, name in enumerate(frame.names)
+            if number != position and not is_nameless_index(name)
+        ]
     entities = unique_entities(raw, where=where)
     if not positions and frame.names:
         _refuse_one_column(frame, names_suffice=names_suffice)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class TextSource:
     >>> len(source), source
     (2, TextSource(2 texts))
     """
+
+    title: ClassVar[str] = "text"
 
     entities: tuple[str, ...]
     texts: tuple[str, ...] = field(repr=False)

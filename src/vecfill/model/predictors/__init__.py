@@ -1,11 +1,11 @@
 """Every way to impute: a predictor gives unknown rows from known ones.
 
 `base` says what a predictor is. `latent_semantic` is the paper's method, alone or on top of a
-linear trend. `kernel_ridge` is the other way that `auto` tries. `mean` also has `Guessed`, for rows
-that are guesses already. `rivals` has what others do: nearest neighbors, ridge regression, matching
-pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS). From another embedding: `procrustes` turns
-it, `affine` departs from that as far as known rows bear it out, and `affine_kernel` adds what the
-map misses.
+linear trend. `kernel_ridge` and `leaf_kernel` are the other ways that `auto` tries. `mean` also has
+`Guessed`, for rows that are guesses already. `rivals` has what others do: nearest neighbors, ridge
+regression, matching pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS), which ``goal="rank"``
+tries too. From another embedding: `procrustes` turns it, `affine` departs from that as far as known
+rows bear it out, and `affine_kernel` adds what the map misses.
 
 And for several members:
 
@@ -17,6 +17,7 @@ Behind them:
 - `fused_mix`: What fused vectors are made of.
 - `propagating`: How what is known reaches the unknown rows: values by a solver, or shares of known
   rows.
+- `forest`: Extremely randomised trees: which known rows end in one leaf with a row.
 - `kernel_mix`: What kernel ridge regression makes of known rows, for rows of the fit and for later
   ones.
 - `kernel_systems`: Systems of kernel ridge regression, each solved in the way that its size and
@@ -33,6 +34,7 @@ from vecfill.model.predictors.affine_kernel import AffineKernel
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
+from vecfill.model.predictors.leaf_kernel import LeafKernel
 from vecfill.model.predictors.mean import Guessed, Mean
 from vecfill.model.predictors.procrustes import Procrustes
 from vecfill.model.predictors.rivals import LinearRidge, MatchingPursuit, Nearest, Sparsemax
@@ -58,6 +60,7 @@ __all__ = [
     "Guessed",
     "KernelRidge",
     "LatentSemantic",
+    "LeafKernel",
     "LinearRidge",
     "MatchingPursuit",
     "Mean",

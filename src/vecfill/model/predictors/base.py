@@ -22,7 +22,7 @@ from vecfill.method.scaling import scaled_together
 from vecfill.model.kernels import Kernel
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
-from vecfill.model.preparation import PREPARATIONS
+from vecfill.model.preparation import PREPARATIONS, base_of
 from vecfill.model.space import Member, Space, WeightsKey
 from vecfill.model.wanted import ALL, Unknown, Wanted
 
@@ -91,6 +91,14 @@ class Predictor(ABC):
     def preparations(self) -> tuple[str, ...]:
         """The preparations of domain rows that it needs."""
         return (getattr(self, "preparation", "as_given"),)
+
+    @property
+    def whitened(self) -> float:
+        """By what power of the variance of known vectors rare directions are strengthened.
+
+        If not by 0, its vectors are mixes not of known vectors, but of known ones so changed.
+        """
+        return 0.0
 
     @property
     def weights_keys(self) -> tuple[WeightsKey, ...]:
@@ -173,7 +181,7 @@ class Predictor(ABC):
         """Return the predictor as this space admits it, or refuse with the reason."""
         # Distances cannot be prepared: nothing is known of the columns.
         for preparation in self.preparations:
-            if preparation not in space.preparations:
+            if base_of(preparation) not in space.preparations:
                 raise InputError(
                     f"preparation={preparation!r} needs domain vectors, and this domain has only "
                     f"distances. Use one of {', '.join(space.preparations)}."
@@ -222,7 +230,7 @@ class RowPredictor(Predictor):
 
 def check_preparation(preparation: str) -> None:
     """Refuse a preparation that does not exist."""
-    checks.one_of(preparation, "preparation", tuple(PREPARATIONS))
+    checks.one_of(base_of(preparation), "preparation", tuple(PREPARATIONS))
 
 
 def mixed(

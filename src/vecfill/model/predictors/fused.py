@@ -110,6 +110,11 @@ class Fused(Predictor):
             ],
         }
 
+    @property
+    def whitened(self) -> float:
+        """By what power of their variance directions were strengthened, at most."""
+        return max((member.whitened for member in self._used_sources.values()), default=0.0)
+
     def fitted_to(self, space: Any) -> Self:
         """Return the predictor itself: its members were chosen in their spaces."""
         return self

@@ -38,7 +38,7 @@ from vecfill.model.predictors.kernel_systems import (
     factors_of,
     sampled,
 )
-from vecfill.model.preparation import PREPARED_IN_WORDS
+from vecfill.model.preparation import prepared_in_words
 from vecfill.model.space import Space
 from vecfill.model.wanted import ALL, New, Wanted
 
@@ -129,7 +129,7 @@ class KernelRidge(Predictor):
         'kernel regression (RBF), columns by rank'
         """
         kernel = {"rbf": "RBF"}.get(self.kernel, self.kernel.capitalize())
-        prepared = PREPARED_IN_WORDS.get(self.preparation, "")
+        prepared = prepared_in_words(self.preparation)
         return ", ".join([f"kernel regression ({kernel})", *filter(None, [prepared])])
 
     def fitted_to(self, space: Space) -> Self:

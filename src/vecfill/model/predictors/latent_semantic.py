@@ -41,7 +41,7 @@ from vecfill.model.predictors.propagating import (
     refuse_cut_off,
     shares_of_known,
 )
-from vecfill.model.preparation import PREPARED_IN_WORDS
+from vecfill.model.preparation import prepared_in_words
 from vecfill.model.space import Space, WeightsKey
 from vecfill.model.wanted import ALL, Unknown, Wanted
 from vecfill.wording import count, percent
@@ -130,7 +130,7 @@ class LatentSemantic(Predictor):
             parts = ["linear trend alone"]
         elif self.residual_share is not None:
             parts.append(f"linear trend plus {percent(self.residual_share)} of the remainder")
-        return ", ".join(filter(None, [*parts, PREPARED_IN_WORDS.get(self.preparation)]))
+        return ", ".join(filter(None, [*parts, prepared_in_words(self.preparation)]))
 
     def in_short(self) -> str:
         """Return the method in half a line: a trend, neighbours, or both."""

@@ -19,6 +19,7 @@ from vecfill.machine.lengths import unit
 from vecfill.method.scaling import divided, safe_exponents
 from vecfill.model.prediction import Composition, FixedMix, Prediction
 from vecfill.model.predictors.base import RowPredictor, Rows, dense, mixed
+from vecfill.model.preparation import prepared_in_words
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,14 @@ class Sparsemax(RowPredictor):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.number(self.scale, "scale", low=0, open_low=True)
+
+    def __str__(self) -> str:
+        return f"{self.preparation}, sparsemax of {self.scale:g} x cosine"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it."""
+        prepared = prepared_in_words(self.preparation)
+        return ", ".join(filter(None, ["a few known rows by cosine", prepared]))
 
     def of_rows(self, rows_of_known: Rows, wanted_rows: Rows, known: np.ndarray) -> Prediction:
         """Return the mixes of known vectors."""

@@ -20,9 +20,10 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import parallel_map
 from vecfill.model.kernels import BY_DISTANCE, Kernel, is_binary
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge, LatentSemantic
+from vecfill.model.predictors import KernelRidge, LatentSemantic, LeafKernel, Sparsemax
 from vecfill.model.predictors.kernel_ridge import WIDTHS
 from vecfill.model.space import Space
+from vecfill.trust.choose.recommending import audience_for, parts_of
 from vecfill.trust.choose.scores import Judge, total_score
 from vecfill.trust.choose.twins import first_of, twins_of
 
@@ -37,6 +38,16 @@ N_KERNELS = 2
 MOST_FOR_KERNELS = 20_000
 """Known rows above which kernels only race: their fits would cost more than all the rest, and large
 sets have shown no gain."""
+
+MOST_FOR_TREES = 20_000_000
+"""Entries of the known rows above which no trees are tried: they are written out in full."""
+
+# Those of the rival, which is tuned over them too.
+SCALES = (1.0, 3.0, 10.0, 30.0)
+"""Factors of the cosines of sparsemax that are tried where ranks are what is wanted."""
+
+BY_DIRECTION = ("as_given", "standardized", "unit_rows_without_first_component", "rank_normal")
+"""Preparations under which sparsemax is tried: it makes rows of unit length by itself."""
 
 # Those of decision 5, kept so that old comparisons can be run again.
 CLASSIC_PREPARATIONS = (
@@ -95,6 +106,27 @@ def kernel_ridges(space: Space) -> list[KernelRidge]:
     return [*entrants, KernelRidge(kernel="tanimoto")] if is_binary(space) else entrants
 
 
+def summands(
+    space: Space, order: Sequence[KernelRidge], preparations: Sequence[str]
+) -> list[KernelRidge]:
+    """Return kernels of every kind under the best preparations, which are averaged to recommend.
+
+    What one kind of kernel gets wrong another gets right, and scores are sums, so their mean is
+    better than any (decision 58).
+
+    Examples
+    --------
+    >>> order = kernel_ridges(Space(np.eye(3)))
+    >>> [summand.kernel for summand in summands(Space(np.eye(3)), order, ["as_given"])]
+    ['rbf', 'laplacian', 'linear']
+    """
+    best = {(entrant.preparation, entrant.kernel): entrant for entrant in reversed(order)}
+    nearness = [best[place] for name in preparations for kernel in BY_DISTANCE
+                if (place := (name, kernel)) in best]  # fmt: skip
+    sums = [KernelRidge(name, "linear") for name in preparations] if space.has_vectors else []
+    return [*nearness, *sums]
+
+
 def _is_sparse(space: Space) -> bool:
     """Tell whether most of what filled rows would hold are zeros."""
     rows = space.rows
@@ -119,7 +151,9 @@ def raced(
     """
     sample = race_sample(known_rows)
     known = sample.known.astype(np.float64)
-    judge = Judge(known, known.mean(axis=0))
+    parts = parts_of(sample.is_known)
+    audience = audience_for(goal, sample.embedding, parts)
+    judge = Judge(known, known.mean(axis=0), audience=audience)
     # What entrants of one preparation share is kept apart from that of others: those run beside it.
     samples = {entrant.preparation: replace(sample, _kept={}) for entrant in entrants}
 
@@ -130,9 +164,14 @@ def raced(
         lanes = _lanes(runners)
         steps_by_lane = parallel_map(left_out, lanes, n_jobs=space.n_threads)
         vectors = dict(zip(chain(*lanes), chain(*steps_by_lane), strict=True))
-        every = np.arange(len(known))
+        # An audience has the rows in the order of its parts, and nobody else asks for an order.
+        every = (
+            np.arange(len(known))
+            if audience is None
+            else np.concatenate([part.truth for part in parts])
+        )
         scores = parallel_map(
-            lambda entrant: judge.scored(judge.centre + vectors[entrant], every),
+            lambda entrant: judge.scored(judge.centre + vectors[entrant][every], every),
             runners,
             n_jobs=space.n_threads,
         )
@@ -232,6 +271,40 @@ def first_round(
         for preparation in preparations
         if preparation in space.preparations
     ]
+
+
+def graphless(
+    space: Space, n_known: int, preparation: str, goal: str
+) -> list[list[LeafKernel] | list[Sparsemax]]:
+    """Return what is tried beside kernels and graphs for a goal."""
+    ranked = for_ranks(space, n_known) if goal == "rank" else []
+    return [*trees(space, n_known, preparation), *ranked]
+
+
+def trees(space: Space, n_known: int, preparation: str) -> list[list[LeafKernel]]:
+    """Return a kernel of trees, where it costs a part of what the rest does.
+
+    Examples
+    --------
+    >>> [len(trees(Space(np.eye(30), is_distances=far), 20, "as_given")) for far in (False, True)]
+    [1, 0]
+    """
+    is_small = n_known <= MOST_FOR_KERNELS and n_known * space.size.n_features <= MOST_FOR_TREES
+    fits = space.has_vectors and is_small and not _is_sparse(space)
+    return [[LeafKernel(preparation)]] if fits else []
+
+
+def for_ranks(space: Space, n_known: int) -> list[list[Sparsemax]]:
+    """Return what is tried as well where ranks are what is wanted.
+
+    Examples
+    --------
+    >>> [len(group) for group in for_ranks(Space(np.eye(30)), 20)]
+    [4, 4, 4, 4]
+    """
+    if not space.has_vectors or n_known > MOST_FOR_KERNELS or _is_sparse(space):
+        return []
+    return [[Sparsemax(name, scale=scale) for scale in SCALES] for name in BY_DIRECTION]
 
 
 def second_round(space: Space, best: LatentSemantic) -> list[list[LatentSemantic]]:

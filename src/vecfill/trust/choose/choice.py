@@ -1,7 +1,6 @@
 """The best predictor for the user's own data, chosen on known rows that are hidden and imputed.
 
-Predictors are compared by the sum of three standardised measures, because each alone can be
-fooled. Neighbours, graphs and weights are shared by all folds.
+Predictors are compared as the user's goal says. Graphs and weights are shared by all folds.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from vecfill.trust.choose.candidates import (
     N_PREPARATIONS,
     are_alike,
     first_round,
+    graphless,
     kernel_ridges,
     n_in_second_round,
     other_degrees,
@@ -34,7 +34,9 @@ from vecfill.trust.choose.candidates import (
     race_sample,
     raced,
     second_round,
+    summands,
 )
+from vecfill.trust.choose.columns import leaner
 from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
@@ -252,8 +254,8 @@ def choose(
     folds = list(
         hidden_folds(is_known, n_folds=n_folds, seed=seed, enough=ENOUGH_HIDDEN, twins=twins)
     )
-    # The race needs no such saving: it looks at a sample of the rows.
-    fewer = FewerDims.of(embedding, is_known)
+    # The race needs no such saving, and whitening strengthens what would be left out.
+    fewer = FewerDims(None) if goal == "rank" else FewerDims.of(embedding, is_known)
     vectors = fewer.of_known(embedding, is_known)
     words = None if words is None else fewer.along(words)
     trials = Trials(space, vectors, is_known, folds, goal, words)
@@ -323,6 +325,11 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
     if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
         kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
+    if goal == "recommend" and kernels:
+        kernels = summands(space, order, preparations)
+    if (lean := leaner(space, known_rows, order[0], goal)) is not None:
+        preparations = [*preparations, lean.preparation]
+        kernels = [*kernels, lean] if kernels else []
     # Rows that were prepared for the race alone would stay in memory through all folds.
     space.release({*preparations, *(entrant.preparation for entrant in kernels)})
     return preparations, kernels
@@ -342,7 +349,11 @@ def _rounds(
         yield second_round(space, trials.best(LatentSemantic))
         return
     first, *others = first_round(space, preparations)
-    yield [*([kernel] for kernel in kernels), first]
+    others_tried = graphless(space, len(trials.known), preparations[0], trials.goal)
+    # What is averaged must not be dropped for being second best.
+    is_averaged = trials.goal == "recommend" and bool(kernels)
+    kernel_rounds = [kernels] if is_averaged else [[kernel] for kernel in kernels]
+    yield [*kernel_rounds, *others_tried, first]
     # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
     if others and not trials.is_beaten(LatentSemantic):
         yield others

@@ -27,6 +27,7 @@ from vecfill.trust.choose.choice import Choice, choose
 from vecfill.trust.choose.folds import Fold, rarest_block
 from vecfill.trust.choose.fusion import choose_sources, for_rare, weighed
 from vecfill.trust.choose.rareness import MOST_ODDS, has_own, odds_of_rare
+from vecfill.trust.choose.recommending import audience_for
 from vecfill.trust.choose.scores import Judge, RowScores, has_collapsed, total_rows
 from vecfill.trust.choose.twins import twins_of
 
@@ -226,7 +227,7 @@ def _with_offset(
     # 64 bits throughout: small offsets are differences of large vectors.
     vectors = embedding.astype(np.float64)
     rules = rules_for(rarity, is_known)
-    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words)
+    trial = _Trial(space, decision.predictor, vectors, is_known, rarity.values, block, words, goal)
     scores_by_rule: dict[Any, RowScores] = {None: trial.plain()}
     # Limits come first: one that crowds must not be chosen and then refused, since another one
     # that is hardly worse need not crowd.
@@ -297,6 +298,7 @@ class _Trial:
         rarity: np.ndarray,
         block: Fold,
         words: np.ndarray | None,
+        goal: str = "balanced",
     ) -> None:
         self.space = space
         self.predictor = predictor
@@ -304,7 +306,8 @@ class _Trial:
         self.rarity = rarity
         self.block = block
         self.seen_rows = KnownRows(vectors, block.is_seen)
-        self.judge = Judge(vectors[is_known], self.seen_rows.known.mean(axis=0), words)
+        audience = audience_for(goal, vectors, [block])
+        self.judge = Judge(vectors[is_known], self.seen_rows.known.mean(axis=0), words, audience)
         self._steps: dict[int, np.ndarray] = {}
         self._factors: dict[OffsetRule, float] = {}
 

@@ -21,6 +21,7 @@ from vecfill.model.predictors.fused import Fused
 from vecfill.model.sources import Member, SourcesSpace
 from vecfill.trust.choose.choice import CHANCE, FEWEST_KNOWN, Choice, FewerDims, choose
 from vecfill.trust.choose.folds import Fold, hidden_folds
+from vecfill.trust.choose.recommending import of_rows
 from vecfill.trust.choose.scores import total_score
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.choose.unseen import OutOfFold, out_of_fold
@@ -172,7 +173,8 @@ def _best_variant(
             why = f"it describes only {described}, and {FEWEST_KNOWN} are needed"
             unjudged.append(replace(blank, why=why))
             continue
-        choice = choose(member.space, embedding[member.rows], known, **options)
+        member_options = {**options, "goal": of_rows(options["goal"], member.rows)}
+        choice = choose(member.space, embedding[member.rows], known, **member_options)
         # The best of several ways may be the luckiest one.
         choice = replace(choice, p_value=min(1.0, choice.p_value * len(kin)))
         why = "" if choice.has_signal else "it carries no signal about the embedding"
@@ -215,7 +217,7 @@ def weighed(
     ]
     useful = [place for place, predictor in enumerate(predictors) if predictor is not None]
     fewer = FewerDims.of(embedding, is_known)
-    unseen = out_of_fold(space, predictors, embedding, is_known, folds, fewer, words)
+    unseen = out_of_fold(space, predictors, embedding, is_known, folds, fewer, words, goal)
     helpful = _helpful(unseen, useful, space.presence[~is_known], goal)
     predictor = _fused(space, predictors, helpful, unseen)
     weights = predictor.weights_of(space.presence)

@@ -13,7 +13,7 @@ true ones, and by how much more often they share their nearest word.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 
 from vecfill.machine.lengths import row_lengths, unit
 from vecfill.method.engine import Workers, fill, row_blocks
+from vecfill.trust.choose.recommending import Audience
 
 ROWS_PER_BLOCK = 256
 
@@ -33,6 +34,9 @@ MANY_DIMS = 16
 
 MEASURES = ("centred_cosine", "mrr", "hits_at_10", "cosine", "norm_ratio", "agreement")
 """The measures by the names they have in reports."""
+
+RECOMMENDING = ("ndcg", "recall", "coverage")
+"""Measures of recommendations, in the order of `gains`."""
 
 N_NEAREST = 10
 """Nearest known entities that are compared with those of the truth."""
@@ -72,6 +76,8 @@ class RowScores:
     hubs: np.ndarray
     """Share of the other imputed vectors that have the same nearest word, less that of the
     truth."""
+    gains: np.ndarray | None = None
+    """(n_rows, 3) what each row adds to `RECOMMENDING`, if anybody was recommended anything."""
 
     def means(self) -> dict[str, float]:
         """Return the mean of each measure.
@@ -82,15 +88,27 @@ class RowScores:
         >>> score_rows(known, np.arange(3), known, np.zeros(2)).means()["mrr"]
         1.0
         """
-        return {measure: float(self.of(measure).mean()) for measure in MEASURES}
+        measures = MEASURES if self.gains is None else (*MEASURES, *RECOMMENDING)
+        return {measure: float(self.of(measure).mean()) for measure in measures}
 
     def of(self, measure: str) -> np.ndarray:
         """Return the values of a measure, a row each; ``"mrr"`` gives reciprocal ranks."""
+        if measure in RECOMMENDING:
+            assert self.gains is not None
+            return self.gains[:, RECOMMENDING.index(measure)]
         return getattr(self, "reciprocal_rank" if measure == "mrr" else measure)
 
     def rows(self, rows: np.ndarray) -> RowScores:
         """Return the scores of some rows."""
-        return RowScores(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return self.mapped(lambda values: values[rows])
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> RowScores:
+        """Return the scores with the values of every measure changed."""
+        values: dict[str, Any] = {}
+        for field in fields(self):
+            rows = getattr(self, field.name)
+            values[field.name] = None if rows is None else change(rows)
+        return RowScores(**values)
 
 
 def joined(parts: list[RowScores]) -> RowScores:
@@ -103,21 +121,26 @@ def joined(parts: list[RowScores]) -> RowScores:
     >>> joined([part, part]).reciprocal_rank
     array([1., 1., 1., 1.])
     """
-    names = [field.name for field in fields(RowScores)]
-    return RowScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    columns: dict[str, Any] = {}
+    for field in fields(RowScores):
+        values = [getattr(part, field.name) for part in parts]
+        columns[field.name] = None if values[0] is None else np.concatenate(values)
+    return RowScores(**columns)
 
 
 GOALS = {
     "balanced": ("centred_cosine", "mrr", "hits_at_10"),
     "cosine": ("centred_cosine",),
     "rank": ("mrr", "hits_at_10"),
+    "recommend": ("ndcg",),
 }
 """Measures by which methods are compared, by what the user wants."""
 
 DECIDING = {
     "balanced": ("mrr", "hits_at_10", "agreement", "centred_cosine"),
     "cosine": ("centred_cosine",),
-    "rank": ("mrr", "hits_at_10"),
+    "rank": ("mrr", "hits_at_10", "centred_cosine"),
+    "recommend": ("centred_cosine",),
 }
 """Measures by which the predictor is chosen among those that are good enough in other respects."""
 
@@ -219,12 +242,18 @@ class _Truth:
 class Judge:
     """Known vectors as seen from a centre, against which many predictions are scored.
 
-    `words` are vectors of other words of the file: the truth is ranked among them as well.
+    `words` are vectors of other words of the file: the truth is ranked among them as well. An
+    `audience` is recommended the rows.
     """
 
     def __init__(
-        self, known: np.ndarray, centre: np.ndarray, words: np.ndarray | None = None
+        self,
+        known: np.ndarray,
+        centre: np.ndarray,
+        words: np.ndarray | None = None,
+        audience: Audience | None = None,
     ) -> None:
+        self.audience = audience
         self.known = known
         self.centre = centre
         self.words = words
@@ -259,6 +288,7 @@ class Judge:
             agreement=agreement,
             crowding=likeness(directions) - true.crowding,
             hubs=shared(nearest) - true.hubs,
+            gains=None if self.audience is None else self.audience.gains(predicted),
         )
 
     def _truth(self, rows: np.ndarray, dtype: Any) -> _Truth:

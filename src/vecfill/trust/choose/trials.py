@@ -1,30 +1,27 @@
 """Hidden rows predicted by many predictors and by stacks of them, and how those stand.
 
-Groups of predictors race: one that is behind on the first fold is not tried on the others. The
-folds leave a prediction of every hidden row by every predictor, made without the row, so the
-weights of a stack cost nothing more: non-negative least squares on these predictions. What a stack
-is worth is measured with weights that were learnt on the other folds.
+Groups of predictors race: one that is behind on the first fold is not tried on the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.machine.lengths import unit
 from vecfill.method.engine import parallel_map
-from vecfill.method.scaling import scaled_together
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge, LatentSemantic, Predictor
+from vecfill.model.predictors import KernelRidge, LatentSemantic, LeafKernel, Predictor, Sparsemax
 from vecfill.model.predictors.base import Hiding
 from vecfill.model.space import Space
-from vecfill.model.stack import ATTENTION, SHARPNESS, Attention, Stack
+from vecfill.model.stack import ATTENTION, Stack
 from vecfill.model.stretch import stretch_of
 from vecfill.trust.choose.folds import Fold
+from vecfill.trust.choose.recommending import audience_for
 from vecfill.trust.choose.scores import (
     DECIDING,
     GOALS,
@@ -36,10 +33,18 @@ from vecfill.trust.choose.scores import (
     total_rows,
     total_score,
 )
-
-# A guess.
-SHRINK = 1e-3
-"""Added to the diagonal, relative: members are much alike."""
+from vecfill.trust.choose.stacking import (
+    ATTENTIONS,
+    FINISHES,
+    PLAIN,
+    WHITENINGS,
+    Blend,
+    Finish,
+    Hidden,
+    alone,
+    averages,
+    blended,
+)
 
 CHOICE_TOL = 1e-4
 """Residual to which hidden rows are solved: far finer than what tells two predictors apart."""
@@ -50,6 +55,9 @@ FEWEST_RACED = 100
 
 CLEAR_LOSS = 3.0
 """Standard errors by which a kind of predictor that is not tuned further lies behind."""
+
+LEADING = {"rank": "mrr", "recommend": "ndcg"}
+"""Measures in which the choice must be level with the best, by goal."""
 
 # From decision 43: with it the same predictors were chosen on the sets named there.
 CLEAR_LEAD = 2.0
@@ -98,7 +106,12 @@ class Trials:
         self.pools = [pool_of(fold.truth, len(self.known)) for fold in folds]
         self.centres = [known_rows.known.mean(axis=0) for known_rows in self.seen_rows]
         ranked = zip(self.pools, self.centres, strict=True)
-        self.judges = [Judge(self.known[pool], centre, words) for pool, centre in ranked]
+        self.audience = audience_for(goal, embedding, folds)
+        audiences = [None] * len(folds) if self.audience is None else self.audience.by_fold
+        self.judges = [
+            Judge(self.known[pool], centre, words, audience)
+            for (pool, centre), audience in zip(ranked, audiences, strict=True)
+        ]
         self.scores: dict[Any, RowScores] = {}
         self.dropped: list[Any] = []
         self.directions: dict[Any, np.ndarray] = {}
@@ -201,23 +214,57 @@ class Trials:
         self.steps[predictor] = np.vstack(steps)
 
     def add_stacks(self, group: np.ndarray) -> None:
-        """Score stacks of the predictors that do best and whose shares are exact."""
+        """Score stacks of the predictors that do best and whose shares are exact.
+
+        Where ranks are what is wanted, single predictors enter as well, and whitening is tried.
+        """
+        hidden = Hidden(
+            np.vstack(
+                [
+                    self.known[fold.truth] - centre
+                    for fold, centre in zip(self.folds, self.centres, strict=True)
+                ]
+            ),
+            group,
+            tuple(fold.hidden.size for fold in self.folds),
+            tuple(known_rows.known for known_rows in self.seen_rows),
+            # Errors of scores count, and long vectors with them; otherwise every row counts alike.
+            None if self.audience is None else self.audience.metric,
+        )
         # Shares of a predictor with a trend are shares of residuals, not of vectors.
-        mixes = [
-            predictor
-            for predictor in self.of_kind(LatentSemantic)
-            if predictor.residual_share is None
-        ]
+        mixes = [mix for mix in self.of_kind(LatentSemantic) if mix.residual_share is None]
         members = [*self.leading(mixes, 2), *self.of_kind(KernelRidge)]
-        pairs = zip(self.folds, self.centres, strict=True)
-        truth = np.vstack([self.known[fold.truth] - centre for fold, centre in pairs])
-        folds = [
-            (fold, known_rows.known)
-            for fold, known_rows in zip(self.folds, self.seen_rows, strict=True)
-        ]
-        parts = [self.steps[member] for member in members]
-        for stack, vectors in stacked(members, parts, truth, group, folds):
-            self.add(stack, vectors)
+        if self.audience is not None:
+            kernels = {kernel: self.steps[kernel] for kernel in self.of_kind(KernelRidge)}
+            self._add_finished(averages(kernels, hidden), FINISHES)
+            return
+        # Trees bring cosines nearer to the truth and may cost rank, so hidden rows decide.
+        blends = self._blends([members, [*members, *self.of_kind(LeafKernel)]], hidden)
+        if self.goal != "rank":
+            self._add_finished(blends.values(), FINISHES)
+            return
+        for kin in (mixes, self.of_kind(Sparsemax)):
+            for single in self.leading(kin, 1) if kin else []:
+                blends[single,] = alone(single, self.steps[single], hidden)
+        # One way after the other: all of them would be as many rankings as their product.
+        self._add_finished(
+            blends.values(), [PLAIN, *(Finish(ATTENTION, whitening=power) for power in WHITENINGS)]
+        )
+        best = self.best(Stack)
+        others = [Finish(*attention, best.whitening) for attention in ATTENTIONS]
+        self._add_finished([blends[best.members]], others)
+
+    def _blends(
+        self, groups: Sequence[Sequence[Predictor]], hidden: Hidden
+    ) -> dict[tuple[Predictor, ...], Blend]:
+        """Return weighted sums of groups of predictors, by those that count."""
+        sums = [blended({each: self.steps[each] for each in group}, hidden) for group in groups]
+        return {blend.members: blend for blend in sums if blend is not None}
+
+    def _add_finished(self, blends: Iterable[Blend], finishes: Sequence[Finish]) -> None:
+        for blend, finish in product(blends, finishes):
+            if blend.stack(finish) not in self.scores:
+                self.add(blend.stack(finish), blend.vectors(finish))
 
     def _scored(self, number: int, vectors: np.ndarray) -> Found:
         truth = np.searchsorted(self.pools[number], self.folds[number].truth)
@@ -235,6 +282,8 @@ class Trials:
         starts = np.vstack(
             [np.repeat(mean[None], fold.hidden.size, axis=0) for fold, mean in pairs]
         )
+        if self.audience is not None:
+            return self.audience.stretch(starts, self.steps[predictor])
         truth = np.vstack([self.known[fold.truth] for fold in self.folds])
         return stretch_of(starts, self.steps[predictor], truth)
 
@@ -279,92 +328,30 @@ def standing(scores: Sequence[RowScores], rows: np.ndarray, goal: str = "balance
     The default goal, ``"balanced"``, follows what people see:
 
     1. Predictors whose vectors crowd together or share their nearest words are out.
-    2. So are those whose centred cosine is more than 5 % below the best one.
+    2. So are those whose centred cosine is more than 5 % below the best one, by more than chance.
     3. Of the others, the best is the one with the highest sum of reciprocal rank, hits at 10,
        agreement of neighbors and centred cosine, each relative to the mean of all.
 
-    ``"rank"`` leaves out step 2, and what ranks worse than the best by more than chance is out.
-    ``"cosine"`` compares centred cosines alone.
+    ``"rank"`` leaves out what ranks worse than the best by more than chance, instead of step 2. Of
+    what is level, that with better cosines is found better among other words of the file, too.
+    ``"recommend"`` leaves out steps 1 and 2, since what many like may well crowd: of those whose
+    NDCG is level with the best but for chance, the one with the best centred cosine, which varies
+    less. ``"cosine"`` compares centred cosines alone.
     """
     total = total_score(scores, goal, measures=DECIDING, rows=rows)
-    is_out = np.array([has_collapsed(score, rows) for score in scores])
+    is_out = np.array([goal != "recommend" and has_collapsed(score, rows) for score in scores])
     # If all have collapsed, users are told so later; one is still needed.
     if is_out.all():
         is_out[:] = False
-    if goal == "rank":
-        ranks = np.array([score.reciprocal_rank[rows] for score in scores])
+    if goal in LEADING:
+        ranks = np.array([score.of(LEADING[goal])[rows] for score in scores])
         best = np.where(is_out, -np.inf, ranks.mean(axis=1)).argmax()
         short = ranks[best] - ranks
         is_out |= short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
     if goal == "balanced":
-        cosines = np.array([float(score.centred_cosine[rows].mean()) for score in scores])
-        best = float(cosines[~is_out].max())
-        is_out |= cosines < best - (1.0 - LEAST_COSINE) * abs(best)
+        cosines = np.array([score.centred_cosine[rows] for score in scores])
+        best = cosines[np.where(is_out, -np.inf, cosines.mean(axis=1)).argmax()]
+        short = best - (1.0 - LEAST_COSINE) * abs(best.mean()) - cosines
+        is_out |= short.mean(axis=1) > short.std(axis=1) / np.sqrt(rows.size)
     total[is_out] = -np.inf
     return total
-
-
-def stack_weights(parts: Sequence[np.ndarray], truth: np.ndarray) -> np.ndarray:
-    """Return non-negative weights whose sum of `parts` comes nearest to the truth.
-
-    Every row counts the same, however long its vector is.
-
-    Examples
-    --------
-    >>> truth = np.array([[2.0, 0.0], [0.0, 4.0]])
-    >>> stack_weights([truth / 2, -truth], truth).round(2)
-    array([2., 0.])
-    """
-    truth, *parts = scaled_together(truth, *parts)
-    lengths = np.linalg.norm(truth, axis=1, keepdims=True)
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    columns = np.stack([(part * scale).ravel() for part in parts], axis=1)
-    gram = columns.T @ columns
-    # A member that always predicts the mean has a zero on the diagonal, and no factor would exist.
-    gram[np.diag_indices_from(gram)] += SHRINK * np.diag(gram) + 1e-300
-    # The same problem with few rows: the factor of the Gram matrix stands for the columns.
-    factor = np.linalg.cholesky(gram)
-    target = np.linalg.solve(factor, columns.T @ (truth * scale).ravel())
-    return nnls(factor.T, target)[0]
-
-
-def stacked(
-    members: Sequence[Predictor],
-    parts: Sequence[np.ndarray],
-    truth: np.ndarray,
-    group: np.ndarray,
-    folds: Sequence[tuple[Fold, np.ndarray]],
-) -> list[tuple[Stack, list[np.ndarray]]]:
-    """Return stacks of predictors, and their honest predictions of the hidden rows by fold.
-
-    There are two, without attention and with it: which is better depends on the data.
-
-    `parts` are the members' predictions of the hidden rows and `truth` the true vectors, all minus
-    the mean of the fold's seen ones; `group` tells which rows are judged together, and `folds` has
-    the seen vectors of each fold. There is none if fewer than two members are of use.
-    """
-    whole = stack_weights(parts, truth)
-    # Each member costs a fit of its own, and one of so little weight changes nothing one can see.
-    # One in a hundred is a guess.
-    useful = np.flatnonzero(whole > 0.01 * max(whole.max(), 1e-300)).tolist()
-    if len(useful) < 2:
-        return []
-    members, parts = [members[place] for place in useful], [parts[place] for place in useful]
-    steps = np.zeros_like(truth)
-    for label in np.unique(group):
-        is_other, rows = group != label, group == label
-        # Without the group itself, or the stack would be scored on rows that set its weights.
-        learnt = stack_weights([part[is_other] for part in parts], truth[is_other])
-        steps[rows] = sum(w * part[rows] for w, part in zip(learnt, parts, strict=True))
-    learnt = tuple(float(weight) for weight in stack_weights(parts, truth))
-    bounds = np.cumsum([0, *(fold.hidden.size for fold, _ in folds)])
-    stacks = []
-    for share in (0.0, ATTENTION):
-        predictions = []
-        for place, (_, known) in enumerate(folds):
-            estimates = known.mean(axis=0) + steps[bounds[place] : bounds[place + 1]]
-            predictions.append(
-                Attention(estimates, known, share, SHARPNESS).drawn(estimates, known)
-            )
-        stacks.append((Stack(tuple(members), learnt, share), predictions))
-    return stacks

@@ -7,7 +7,7 @@ words, for example. So hidden rows of a kind that is frequent among the unknown 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
@@ -22,6 +22,7 @@ from vecfill.model.stretch import stretch_of
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import FewerDims
 from vecfill.trust.choose.folds import Fold, judged_together
+from vecfill.trust.choose.recommending import Audience, audience_for
 from vecfill.trust.choose.scores import Judge, RowScores
 from vecfill.trust.choose.trials import CHOICE_TOL
 
@@ -73,6 +74,8 @@ class OutOfFold:
     """(n_sources,) whose rows are guesses that were learnt on other words."""
     words: np.ndarray | None = None
     """Other words of the file, from the same mean, among which the truth is ranked as well."""
+    audience: Audience | None = None
+    """To whom hidden rows are recommended, if that is the goal."""
 
     def weights(
         self, pattern: Pattern, kept_sources: Sequence[int], rows: np.ndarray
@@ -153,10 +156,17 @@ class OutOfFold:
     def scores(self, kept_sources: Sequence[int]) -> RowScores:
         """Return honest scores of the kept sources."""
         centre = np.zeros(self.truth.shape[1])
-        return Judge(self.pool, centre, self.words).scored(self.fused(kept_sources), self.place)
+        if self.audience is None:
+            judge = Judge(self.pool, centre, self.words)
+            return judge.scored(self.fused(kept_sources), self.place)
+        judge = Judge(self.pool + self.centre, self.centre, audience=self.audience)
+        return judge.scored(self.fused(kept_sources) + self.centre, self.place)
 
     def stretch(self, kept_sources: Sequence[int]) -> float:
         """Return how much longer the fused steps must be for hidden rows to be spread."""
+        if self.audience is not None:
+            starts = np.repeat(self.centre[None], len(self.truth), axis=0)
+            return self.audience.stretch(starts, self.fused(kept_sources))
         return stretch_of(self.centre, self.fused(kept_sources), self.truth + self.centre)
 
     def shares(self, weights: np.ndarray) -> np.ndarray:
@@ -170,10 +180,8 @@ class OutOfFold:
 
     def like_unknown(self, kept_sources: Sequence[int]) -> RowScores:
         """Return scores whose means are those of rows like the unknown ones."""
-        scores = self.scores(kept_sources)
-        return RowScores(
-            *(getattr(scores, measure.name) * self.importance for measure in fields(scores))
-        )
+        # Transposed, because recommendations have several columns.
+        return self.scores(kept_sources).mapped(lambda values: (values.T * self.importance).T)
 
 
 def importance_like(kinds: np.ndarray, is_known: KnownMask, hidden: np.ndarray) -> np.ndarray:
@@ -231,6 +239,7 @@ def out_of_fold(
     folds: Sequence[Fold],
     fewer: FewerDims,
     words: np.ndarray | None = None,
+    goal: str = "balanced",
 ) -> OutOfFold:
     """Return the hidden rows of some folds as every source predicts them.
 
@@ -273,6 +282,7 @@ def out_of_fold(
         centre,
         np.array([member.is_guess for member in space.members], np.bool_),
         None if words is None else fewer.along(words) - centre,
+        audience_for(goal, vectors, folds),
     )
 
 

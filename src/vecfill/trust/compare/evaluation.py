@@ -16,21 +16,24 @@ import numpy as np
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
+from vecfill.inputs.interactions import Tastes
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE
+from vecfill.trust.choose.columns import ColumnReport, columns_in_words
 from vecfill.trust.choose.decision import Decision, decide, without
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
-from vecfill.trust.choose.scores import MEASURES, RowScores, joined, score_rows
+from vecfill.trust.choose.recommending import Audience, Recommend
+from vecfill.trust.choose.scores import MEASURES, RECOMMENDING, Judge, RowScores, joined
 from vecfill.trust.choose.twins import twins_of
-from vecfill.trust.compare.rivals import RIVALS, Competitors, Rival
+from vecfill.trust.compare.rivals import POPULAR, POPULAR_LABEL, RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.trust.prove.leaks import Leak
-from vecfill.wording import html_details, html_table
+from vecfill.wording import html_details, html_table, percent
 
 # Enough for 95 % intervals: 25 resamples lie beyond either end.
 N_BOOTSTRAPS = 1000
@@ -88,6 +91,8 @@ class Evaluation:
     """What each rival was tuned to, fold by fold."""
     leaks: tuple[Leak, ...] = ()
     """Sources and columns that give known entities away, so that these scores flatter."""
+    columns: tuple[ColumnReport, ...] = ()
+    """What each column of the tables adds to the predictor that was chosen."""
     notes: tuple[str, ...] = ()
     """What made no difference, and why."""
 
@@ -107,6 +112,16 @@ class Evaluation:
         return self.p_value < CHANCE and self.methods["auto"]["centred_cosine"] > 0
 
     @property
+    def recommends(self) -> bool:
+        """Whether hidden entities were recommended, so that methods are compared by that."""
+        return POPULAR in self.scores
+
+    @property
+    def leading(self) -> str:
+        """The measure by which methods are ordered: of recommendations, or of nearest vectors."""
+        return "ndcg" if self.recommends else "mrr"
+
+    @property
     def verdict(self) -> str:
         """What the comparison shows, in one or two sentences."""
         if not self.has_signal:
@@ -122,14 +137,20 @@ class Evaluation:
             )
         means = self.methods
         rivals = {name: means[name] for name in means if name != "auto"}
-        best = max(rivals, key=lambda name: rivals[name]["mrr"])
-        low, high = self.difference("auto", best, "mrr")
+        best = max(rivals, key=lambda name: rivals[name][self.leading])
+        low, high = self.difference("auto", best, self.leading)
         hits = means["auto"]["hits_at_10"]
         times = hits * self.n_known / 10
         first = (
             f"{in_words(hits, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
             f"imputed one, about {times:.0f} times chance."
         )
+        if self.recommends:
+            shares = [percent(means[name]["recall"]) for name in ("auto", POPULAR)]
+            first = (
+                f"Of the hidden items that a user took, {shares[0]} are among the twenty that "
+                f"imputed vectors recommend; if all users get what is popular, {shares[1]} are."
+            )
         rival = self.label(best)
         if low > 0:
             return f"{first} No other method does as well; {rival} comes nearest."
@@ -160,7 +181,9 @@ class Evaluation:
             "folds": self.folds,
             "methods": self.methods,
             "intervals": {
-                name: {measure: list(self.interval(name, measure)) for measure in MEASURES[:3]}
+                name: {
+                    measure: list(self.interval(name, measure)) for measure in self._with_interval
+                }
                 for name in self.scores
             },
             "hide": self.hide,
@@ -173,33 +196,43 @@ class Evaluation:
             "has_signal": self.has_signal,
             "verdict": self.verdict,
             "leaks": [leak.to_dict() for leak in self.leaks],
+            "columns": [column.to_dict() for column in self.columns],
             "notes": list(self.notes),
         }
 
-    def _rows(self) -> list[tuple[str, list[float]]]:
-        """Return what each method is called and its means, the best by MRR first."""
+    @property
+    def _with_interval(self) -> tuple[str, ...]:
+        return (*MEASURES[:3], *(RECOMMENDING[:2] if self.recommends else ()))
+
+    def _rows(self, heads: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+        """Return what each method is called and its means, the best first."""
         means = self.methods
-        order = sorted(means, key=lambda name: -means[name]["mrr"])
-        return [(self.label(name), [means[name][measure] for measure in _SHOWN]) for name in order]
+        order = sorted(means, key=lambda name: -means[name][self.leading])
+        digits = {measure: 2 if measure == "norm_ratio" else 3 for measure in heads}
+        rows = {name: [f"{means[name][key]:.{n}f}" for key, n in digits.items()] for name in order}
+        return [(self.label(name), cells) for name, cells in rows.items()]
 
     def __str__(self) -> str:
-        rows = self._rows()
+        heads = _RECOMMENDED if self.recommends else _SHOWN
+        rows = self._rows(heads)
         wide = max(len(name) for name, _ in rows)
-        head = f"{'centred cos':>13}{'MRR':>7}{'hits@10':>9}{'cosine':>8}{'norm':>6}"
+        widths = [max(len(head) + 2, 7) for head in heads.values()]
         lines = [
             f"{self.n_known:,} known, {self.n_unknown:,} unknown, "
-            + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden"),
-            f"{'method':{wide}}{head}",
+            + (f"{self.folds} folds" if self.hide == "random" else "the rarest known rows hidden")
         ]
-        for name, (centred, mrr, hits, cosine, ratio) in rows:
-            columns = f"{centred:13.3f}{mrr:7.3f}{hits:9.3f}{cosine:8.3f}{ratio:6.2f}"
+        for name, cells in [("method", list(heads.values())), *rows]:
+            columns = "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
             lines.append(f"{name:{wide}}{columns}")
-        lines += [f"chosen: {self.chosen.in_words()}", self.verdict]
+        lines.append(f"chosen: {self.chosen.in_words()}")
+        lines += [f"columns: {columns_in_words(self.columns)}"] if self.columns else []
+        lines.append(self.verdict)
         return "\n".join([*lines, *map(str, self.leaks), *self.notes])
 
     def _repr_html_(self) -> str:
-        head = ["method", "centred cosine", "MRR", "hits@10", "cosine"]
-        rows = [[name, *(f"{value:.3f}" for value in values[:4])] for name, values in self._rows()]
+        heads = _RECOMMENDED if self.recommends else dict(list(_SHOWN.items())[:4])
+        head = ["method", *(_IN_FULL.get(title, title) for title in heads.values())]
+        rows = [[name, *cells] for name, cells in self._rows(heads)]
         return (
             f"<p><strong>{escape(self.verdict)}</strong></p>"
             + "".join(f"<p>{escape(str(note))}</p>" for note in (*self.leaks, *self.notes))
@@ -209,8 +242,15 @@ class Evaluation:
         )
 
 
-_SHOWN = MEASURES[:5]
-"""Measures of the printed table, in the order of its columns."""
+_SHOWN = {"centred_cosine": "centred cos", "mrr": "MRR", "hits_at_10": "hits@10",
+          "cosine": "cosine", "norm_ratio": "norm"}  # fmt: skip
+"""Measures of the printed table and their heads, in the order of its columns."""
+
+_RECOMMENDED = {"ndcg": "NDCG@20", "recall": "recall@20", "coverage": "coverage",
+                "centred_cosine": "centred cos", "norm_ratio": "norm"}  # fmt: skip
+"""The same where hidden entities were recommended."""
+
+_IN_FULL = {"centred cos": "centred cosine"}
 
 
 def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
@@ -237,6 +277,7 @@ def evaluate_rows(
     hide: str = "random",
     rarity: Rarity | None = None,
     words: np.ndarray | None = None,
+    tastes: Tastes | None = None,
     goal: str = "balanced",
     candidates: str = "all",
     seed: int = 0,
@@ -246,7 +287,8 @@ def evaluate_rows(
     """Return how near `auto`, the paper's method and every rival come to hidden known rows.
 
     ``hide="rarest"`` hides the rarest known rows as blocks of several sizes, which needs `rarity`.
-    Rivals are tuned in each fold, on the rows that are left.
+    Rivals are tuned in each fold, on the rows that are left. With `tastes`, hidden rows are
+    recommended as well, and what is popular is one more rival.
 
     Examples
     --------
@@ -261,6 +303,8 @@ def evaluate_rows(
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
     folds = _folds(is_known, n_folds, hide, rarity, seed, twins_of(embedding, is_known))
+    if goal == "recommend" and tastes is not None:
+        goal = Recommend.of(tastes)
     options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
     options["words"] = words
     parts: dict[str, list[RowScores]] = {}
@@ -283,8 +327,16 @@ def evaluate_rows(
         labels |= competitors.labels
         for name, predictor in competitors.tuned.items():
             tuned.setdefault(name, []).append(predictor)
+        audience = Audience.of(tastes, embedding, [fold]) if tastes else None
+        judge = Judge(known, centre, audience=audience)
         for name, vectors in vectors_of.items():
-            parts.setdefault(name, []).append(score_rows(vectors, fold.truth, known, centre))
+            parts.setdefault(name, []).append(judge.scored(vectors, fold.truth))
+        if tastes is not None and audience is not None:
+            popular = competitors.popular(tastes, fold.places)
+            everybody = judge.scored(np.repeat(centre[None], len(popular), axis=0), fold.truth)
+            gains = audience.gains_of(popular)
+            parts.setdefault(POPULAR, []).append(replace(everybody, gains=gains))
+            labels[POPULAR] = POPULAR_LABEL
     # With all known rows in view: this is what `impute` would do, and can be passed to it.
     decision = decide(space, embedding, is_known, rarity=rarity, **options)
     tell(len(folds) + 1, len(folds) + 1)

@@ -18,6 +18,10 @@ from vecfill.wording import count, html_table
 SHARES = (0.1, 0.2, 0.5)
 """Shares of the documents that are re-embedded before the others are translated."""
 
+LEVEL = 0.02
+"""Gap of recall that counts as none if it is within noise. A guess: two points are what two draws
+of the same sample differ by."""
+
 ORDERS = ("gain", "mahalanobis", "random")
 """Which documents are re-embedded first: those expected to gain most, the oddest, or any."""
 
@@ -96,10 +100,19 @@ class MigrationEvaluation:
 
     @property
     def best(self) -> str:
-        """The cheapest option that no other one within the budget beats beyond noise."""
+        """The cheapest option within the budget that is level with the best.
+
+        Level means that no other is better beyond noise, nor by more than `LEVEL`: with few queries
+        nothing is beyond noise, and staying would always be advised.
+        """
         options = self.options
         top = max(options, key=self.mean)
-        return next(name for name in options if self.difference(top, name)[1] <= 0.0)
+
+        def is_level(name: str) -> bool:
+            gap, low, _ = self.difference(top, name)
+            return low <= 0.0 and gap <= LEVEL
+
+        return next(name for name in options if is_level(name))
 
     @property
     def verdict(self) -> str:
@@ -123,6 +136,10 @@ class MigrationEvaluation:
             words = f"Re-embed {share} % first{self._cost(share / 100)}, then translate: it would "
             more = " more" if gain[0] >= 0.005 else ""
             words += f"{_points(self.mean(best) - stay)} against staying; {full}{more}."
+        if best != STAY and self.difference(best, STAY)[1] <= 0.0:
+            words += (
+                f" The gain is within the noise of {count(self.n_queries, 'query', 'queries')}."
+            )
         return words + self._caveat()
 
     def _cost(self, share: float) -> str:

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from vecfill.inputs.interactions import Tastes
 from vecfill.machine.blas import one_thread
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import (
     PAPER,
+    LeafKernel,
     LinearRidge,
     MatchingPursuit,
     Mean,
@@ -36,7 +38,8 @@ from vecfill.trust.choose.candidates import kernel_ridges, raced
 from vecfill.trust.choose.decision import Decision
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.fusion import SourceReport
-from vecfill.trust.choose.scores import RowScores, joined, score_rows, total_score
+from vecfill.trust.choose.recommending import audience_for, of_rows
+from vecfill.trust.choose.scores import Judge, RowScores, joined, total_score
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 
@@ -46,6 +49,11 @@ Predict = Callable[[np.ndarray], np.ndarray]
 AUTO_LABEL = "vecfill (auto)"
 
 PAPER_LABEL = "the paper's method"
+
+POPULAR = "popularity"
+"""The same list for everybody: a rival for recommendations."""
+
+POPULAR_LABEL = "what is popular"
 
 # From decision 15.
 MOST_TUNED_ON = 800
@@ -140,6 +148,8 @@ class _Trial:
         )
         self.seen_rows = [KnownRows(known_rows.embedding, fold.is_seen) for fold in self.folds]
         self.known = known_rows.embedding[is_used]
+        audience = audience_for(goal, known_rows.embedding, self.folds)
+        self.audiences = [None] * len(self.folds) if audience is None else audience.by_fold
         self.space, self.goal = space, goal
         self._scores: dict[Predictor, RowScores] = {}
 
@@ -151,10 +161,13 @@ class _Trial:
     def _scored(self, predictor: Predictor) -> RowScores:
         if predictor not in self._scores:
             parts = []
-            for fold, seen_rows in zip(self.folds, self.seen_rows, strict=True):
+            folds = zip(self.folds, self.seen_rows, self.audiences, strict=True)
+            for fold, seen_rows, audience in folds:
                 vectors = predictor.predict(self.space, seen_rows, Unknown(fold.places)).vectors
                 centre = seen_rows.known.mean(axis=0)
-                parts.append(score_rows(vectors, fold.truth, self.known, centre))
+                parts.append(
+                    Judge(self.known, centre, audience=audience).scored(vectors, fold.truth)
+                )
             self._scores[predictor] = joined(parts)
         return self._scores[predictor]
 
@@ -179,6 +192,10 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
         ),
         "ridge": Rival("ridge regression", by_hidden_rows(LinearRidge())),
         "kernel_ridge": Rival("kernel ridge regression", _kernel_ridge, needs_vectors=False),
+        "extra_trees": Rival(
+            "extremely randomised trees",
+            by_hidden_rows(LeafKernel(n_trees=200), min_leaf=(3, 1, 5, 10)),
+        ),
         "omp": Rival(
             "matching pursuit (tokensurgeon)",
             # A pursuit takes milliseconds a row, so fewer rows have to do.
@@ -215,7 +232,8 @@ class Competitors:
         self.labels = {"auto": AUTO_LABEL, "paper": PAPER_LABEL}
         self.labels |= {name: rival.label for name, rival in rivals.items()}
         self._known_rows = known_rows
-        self._tuning = {"goal": goal, "seed": seed}
+        self._space_of: dict[str, AnySpace] = {}
+        self._tuning: dict[str, Any] = {"goal": goal, "seed": seed}
         if space.is_joint:
             assert decision.choice is not None
             self._add_sources(space, decision.choice.sources, rivals)
@@ -227,8 +245,28 @@ class Competitors:
                     name, rival.tuned(space, known_rows, **self._tuning), rival.space or space
                 )
 
+    def popular(self, tastes: Tastes, places: np.ndarray) -> np.ndarray:
+        """Return how popular hidden items will be, by the rival that regresses or has neighbours.
+
+        Nobody has taken a new item, so the table must say it. Items that are recommended to new
+        users have been taken: then each row holds how often.
+        """
+        known_rows = self._known_rows
+        if tastes.are_users:
+            times = tastes.taken[:, np.flatnonzero(known_rows.is_known)].astype(bool).sum(axis=1)
+            return np.repeat(np.asarray(times, np.float64)[None], len(places), axis=0)
+        times = np.asarray(tastes.taken.astype(bool).sum(axis=0), np.float64)
+        values = np.where(known_rows.is_known, np.log1p(times), np.nan)[:, None]
+        # The mean needs nothing, and all items are equally popular by it.
+        name = next((name for name in ("ridge", "knn", "mean") if name in self.tuned), "paper")
+        predicted = self.tuned[name].predict(
+            self._space_of[name], KnownRows(values, known_rows.is_known), Unknown(places)
+        )
+        return predicted.vectors[:, 0]
+
     def _add(self, name: str, predictor: Predictor, space: AnySpace) -> None:
         self.tuned[name] = predictor
+        self._space_of[name] = space
         self.predict[name] = lambda places: (
             predictor.predict(space, self._known_rows, Unknown(places), tol=HIDDEN_TOL).vectors
         )
@@ -252,6 +290,10 @@ class Competitors:
             member_rows = member.given(self._known_rows)
             for name, rival in rivals.items():
                 if rival.fits(member.space):
-                    tuned = rival.tuned(member.space, member_rows, **self._tuning)
+                    tuning = {
+                        **self._tuning,
+                        "goal": of_rows(self._tuning["goal"], member.rows),
+                    }
+                    tuned = rival.tuned(member.space, member_rows, **tuning)
                     self.labels.setdefault(name, f"ridge regression from source {member.name!r}")
                     self._add(name, Fused.of_one(space, place, tuned), space)

