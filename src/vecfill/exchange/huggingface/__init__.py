@@ -8,7 +8,7 @@ which `looking` shows beside familiar words.
 
 `fitting` makes rows ready with torch: `running` runs the model, on `sentences` or others;
 `distilling` fits rows to the reading of the pieces, `level` makes them as likely as they should be,
-and `judging` says whether they help or harm. `adding` decides on the rows of each table, `writing`
+and `judging` says whether they harm. `adding` decides on the rows of each table, `writing`
 makes the new folder and `verifying` proves what is in it. Without torch, rows are as imputed.
 `example` writes a model small enough to read, for examples and tests.
 """

@@ -38,7 +38,7 @@ class AddedTokens:
     head: Result | None = field(default=None, repr=False)
     """The result of imputing rows of an untied head, if that was done here."""
     fitted: Fitted | None = field(default=None, repr=False)
-    """How rows were distilled and levelled, and whether they help or harm."""
+    """How rows were distilled and levelled, and whether harm was found."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

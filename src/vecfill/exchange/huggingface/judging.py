@@ -1,4 +1,4 @@
-"""Do new tokens help or harm? The model before and after, on the terms and on ordinary text.
+"""Do new tokens harm? The model before and after, on the terms and on ordinary text.
 
 A new token is read well if sentences with it mean to the model what they meant when it read the
 pieces. How near both can come, words of the vocabulary show: their own tokens against the pieces
@@ -59,7 +59,7 @@ class HarmCheck:
     """What ordinary sentences lose by that, in nats for a token."""
 
     def __str__(self) -> str:
-        verdict = "the new tokens help"
+        verdict = "no harm found"
         if self.harms:
             verdict = f"the new tokens harm, as {' and '.join(self.harms)}"
         usual = "" if self.usual is None else f" ({self.usual:.2f} for whole words and theirs)"
