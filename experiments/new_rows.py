@@ -1,4 +1,4 @@
-"""Rows for new tokens by the rules of others: FOCUS, mergekit's tokensurgeon, ridge regression."""
+"""Rows for new tokens by the rules of others: FOCUS, WECHSEL, mergekit, ridge regression."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ def sparsemax_rows(shown: np.ndarray, asked: np.ndarray, known: np.ndarray) -> n
         threshold = (sums[np.arange(len(block)), n_kept - 1] - 1) / n_kept
         rows.append(np.maximum(scores - threshold[:, None], 0.0) @ known)
     return np.vstack(rows)
+
+
+def wechsel_rows(
+    shown: np.ndarray,
+    asked: np.ndarray,
+    known: np.ndarray,
+    n_neighbors: int = 10,
+    temperature: float = 0.1,
+) -> np.ndarray:
+    """Return means of near known rows, weighted by the softmax of cosines: WECHSEL's rule."""
+    scores = _unit(asked) @ _unit(shown).T
+    nearest = np.argpartition(-scores, n_neighbors, axis=1)[:, :n_neighbors]
+    weights = np.exp(np.take_along_axis(scores, nearest, axis=1) / temperature)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("nk,nkd->nd", weights, known[nearest])
 
 
 def pursued_rows(

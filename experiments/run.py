@@ -28,6 +28,7 @@ NAMES = (
     "medicine",
     "new-tokens",
     "new-tokens-causal",
+    "new-tokens-medical",
     "triples",
     "migration",
     "atoms",

@@ -10,7 +10,6 @@ import pytest
 
 import vecfill as vf
 from vecfill.model.predictors import LatentSemantic
-from vecfill.run import norm_factors
 
 
 @pytest.fixture(scope="module")
@@ -109,19 +108,36 @@ def test_a_shuffled_domain_is_refused_unless_forced(towns):
     assert len(vf.impute(shuffled, embedding, force=True).embedding) == 20
 
 
-def test_calibrated_lengths_are_those_of_known_vectors(towns):
-    result = vf.impute(*towns, calibrate_norms=True)
-    known = np.linalg.norm(result.known.vectors, axis=1)
-    imputed = np.linalg.norm(result.embedding.vectors, axis=1)
-    assert np.median(imputed) == pytest.approx(np.median(known), rel=0.05)
-    plain = vf.impute(*towns)
-    cosine = (plain.embedding.vectors * result.embedding.vectors).sum(axis=1)
-    cosine /= imputed * np.linalg.norm(plain.embedding.vectors, axis=1)
-    np.testing.assert_allclose(cosine, 1.0, rtol=1e-5)
+def test_calibrated_steps_from_the_mean_are_as_long_as_real_ones(towns):
+    table, embedding = towns
+    common = 20 * np.ones(embedding.n_dims)
+    embedding = vf.Embedding(embedding.words, embedding.vectors + common)
+    result = vf.impute(table, embedding, method="paper", calibrate_norms=True)
+    plain = vf.impute(table, embedding, method="paper")
+    mean = result.known.vectors.mean(axis=0)
+    steps = {
+        name: part.vectors - mean
+        for name, part in {
+            "known": result.known, "new": result.embedding, "plain": plain.embedding,
+        }.items()
+    }  # fmt: skip
+    lengths = {name: np.sqrt((rows**2).sum(axis=1).mean()) for name, rows in steps.items()}
+    assert lengths["plain"] < 0.9 * lengths["known"]
+    assert lengths["new"] == pytest.approx(lengths["known"], rel=0.1)
+    factor = result.explain(result.embedding.words[0]).stretch
+    np.testing.assert_allclose(steps["new"], factor * steps["plain"], rtol=1e-6, atol=1e-9)
 
 
-def test_a_zero_vector_keeps_its_length():
-    assert norm_factors(np.zeros((1, 2)), np.ones((3, 2))).tolist() == [1.0]
+def test_calibrated_lengths_serve_later_entities_and_need_known_ones(towns, tmp_path):
+    table, embedding = towns
+    result = vf.impute(table.iloc[:79], embedding, calibrate_norms=True)
+    result.save(tmp_path / "model.vecfill")
+    model = vf.load(tmp_path / "model.vecfill")
+    factor = result.explain(result.embedding.words[0]).stretch
+    assert model.add(table.iloc[79:]).explain(table.index[79]).stretch == pytest.approx(factor)
+    few = vf.Embedding(list(embedding.words)[:9], embedding.vectors[:9])
+    with pytest.raises(vf.InputError, match=r"calibrate_norms= learns .* Leave it out"):
+        vf.impute(table, few, method="paper", calibrate_norms=True)
 
 
 def test_nothing_unknown_imputes_nothing(towns):

@@ -8,6 +8,7 @@
     │   ├── OptionError   also a TypeError: an option that does not exist or cannot apply
     │   └── FormatError   a file is not what it claims to be, or is damaged
     ├── NoSignalError     the domain says nothing about the embedding
+    ├── HarmError         new tokens would make a language model worse
     └── MissingExtraError also an ImportError: an optional package is not installed
 
     ConvergenceWarning    also scikit-learn's: an iteration stopped before it was done
@@ -51,6 +52,10 @@ class NoSignalError(VecfillError):
 
 class CollapseError(NoSignalError):
     """The imputed vectors are nearly one vector, whatever their scores; `force=True` gives them."""
+
+
+class HarmError(VecfillError):
+    """New tokens would make a language model worse; `force=True` writes them all the same."""
 
 
 class MissingExtraError(VecfillError, ImportError):

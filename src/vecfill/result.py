@@ -72,8 +72,6 @@ class Result:
     """What hidden known rows prove."""
     is_kept: np.ndarray
     """Which of the unknown entities are given vectors; the others lack confidence."""
-    norm_factors: np.ndarray | None
-    """Factors of a calibration of lengths; ``None`` if there was none."""
     notes: tuple[str, ...]
     sanity: Sanity | None = None
     """What a person sees of the new vectors: how alike they are, and what they are near."""
@@ -135,10 +133,9 @@ class Result:
     @cached_property
     def embedding(self) -> Embedding:
         """The imputed entities and their vectors."""
-        vectors = self.model.prediction.vectors
-        if self.norm_factors is not None:
-            vectors = vectors * self.norm_factors[:, None]
-        vectors = in_range_of(self.model.embedding.dtype, vectors[self.is_kept])
+        vectors = in_range_of(
+            self.model.embedding.dtype, self.model.prediction.vectors[self.is_kept]
+        )
         names = np.array(self.alignment.unknown, dtype=object)
         return Embedding(names[self.is_kept].tolist(), vectors)
 
@@ -195,7 +192,6 @@ class Result:
             self.proof,
             rule=self.decision.rule,
             is_left_out=~self.is_kept,
-            calibrates_norms=self.norm_factors is not None,
             reports=self.sources,
             notes=self.notes,
             about=self._about(),
@@ -306,7 +302,7 @@ class Result:
             facts.append(
                 ("proof", f"{scores}, {percent(means['hits_at_10'])} among the ten nearest")
             )
-        if self.heldout is not None and self.norm_factors is None:
+        if self.heldout is not None:
             ratio = float(np.median(self.heldout.norm_ratio))
             facts.append(("lengths", f"hidden entities: {ratio:.2f} of their true length"))
         if self.confidence is not None and n_new:

@@ -30,7 +30,7 @@ from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.recommending import goal_of, tastes_for
 from vecfill.trust.choose.scores import GOALS
 from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
-from vecfill.trust.lengths import norm_factors
+from vecfill.trust.lengths import true_lengths
 from vecfill.trust.notes import (
     collapsed,
     counts_notes,
@@ -138,15 +138,17 @@ def impute_aligned(
     _forget_others(space, decision.predictor)
     give_back()
     progress("Imputing", 0, 2)
-    model = _fitted(decision, space, alignment)
+    applied = decision
+    if trust.calibrate_norms:
+        applied = replace(decision, stretch=true_lengths(space, alignment, decision, seed=how.seed))
+    model = _fitted(applied, space, alignment)
     columns = column_reports(space, alignment.embedding, alignment.is_known, decision.predictor)
     give_back()
     progress("Learning confidence", 1, 2)
-    proof = prove(model, alignment, decision, level=trust.level, seed=how.seed, is_void=is_void)
+    proof = prove(model, alignment, applied, level=trust.level, seed=how.seed, is_void=is_void)
     progress("Learning confidence", 2, 2)
     is_described = model.predictor.is_described(model.space, model.rows)
     is_kept = within_limits(proof.confidence, trust, alignment.is_known) & is_described
-    vectors = model.prediction.vectors
     progress("Looking at the vectors", 0, 0)
     sanity = sanity_of_result(model, alignment, proof, is_described)
     progress("Looking at the vectors", 1, 1)
@@ -159,7 +161,6 @@ def impute_aligned(
         proof=replace(proof, shown=None),
         sanity=sanity,
         is_kept=is_kept,
-        norm_factors=norm_factors(vectors, model.known) if trust.calibrate_norms else None,
         leaks=leaks,
         columns=columns,
         notes=(

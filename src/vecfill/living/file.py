@@ -70,8 +70,6 @@ class Kept:
     """(n_rows,) which entities have a known vector."""
     is_left_out: np.ndarray = field(repr=False)
     """(n_rows,) which entities are imputed but not given."""
-    calibrates_norms: bool
-    """Whether imputed vectors get lengths like those of known ones."""
     sources: tuple[later_rows.KeptSource, ...] = field(repr=False)
     """How every source was read."""
     rule: OffsetRule | None
@@ -334,6 +332,11 @@ class FileParts(Mapping[str, Any]):
             if packed.get("rule") is not None:
                 # What known rows carry for additions has their rarity by now: computed again.
                 packed["for_adding"] = None
+        if packed.get("calibrates_norms") is True:
+            raise FormatError(
+                f"{path} was saved with calibrate_norms= by an earlier version, which scaled the "
+                "mean of all vectors too. Fit and save the model again."
+            )
         self._packed: dict[str, Any] = {**_OF_OLDER_FILES, **packed}
         self.about: dict[str, Any] = about
         self._found: dict[str, Any] = {}

@@ -32,7 +32,6 @@ from vecfill.model.prediction import Prediction
 from vecfill.model.sources import extended, stored_parts, stored_space
 from vecfill.model.wanted import New
 from vecfill.trust.explain import Explanation, composed_of, explained
-from vecfill.trust.lengths import norm_factors, norm_factors_of_new
 from vecfill.trust.prove.confidence import Confidence
 from vecfill.trust.prove.signals import SPREAD_TOL, signals
 from vecfill.wording import count, percent
@@ -73,12 +72,8 @@ class LivingModel(KeptModel):
     def embedding(self) -> Embedding:
         """The imputed entities and their vectors."""
         rows = self._unknown[~self._kept.is_left_out[self._unknown]]
-        vectors = self._kept.embedding[rows]
-        if self._kept.calibrates_norms:
-            unknown = self._kept.embedding[self._unknown]
-            factors = norm_factors(unknown, self._kept.embedding[self.is_known])
-            vectors = vectors * factors[~self._kept.is_left_out[self._unknown]][:, None]
-        return Embedding(self.names.at(rows), in_range_of(self._kept.embedding.dtype, vectors))
+        vectors = in_range_of(self._kept.embedding.dtype, self._kept.embedding[rows])
+        return Embedding(self.names.at(rows), vectors)
 
     @property
     @fitting
@@ -275,9 +270,6 @@ class LivingModel(KeptModel):
         trust = judgement(self._kept, new, columns, self._is_used, is_usual)
         unusual, confidence = trust.unusual, trust.confidence
         confidence = None if confidence is None else confidence.rows(is_described)
-        if self._kept.calibrates_norms:
-            imputed, known = self._kept.embedding[self._unknown], self._kept.embedding[self._known]
-            vectors = vectors * norm_factors_of_new(vectors, imputed, known)[:, None]
         described_rows = np.flatnonzero(is_described)
         names = [new.names[row] for row in described_rows]
 

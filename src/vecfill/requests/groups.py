@@ -324,8 +324,8 @@ class Trust(Request):
         "can also be a mapping from entity to group.", metavar="COLUMN",
     )  # fmt: skip
     calibrate_norms: bool = option(
-        False, "Scale new vectors so that their lengths have the same distribution as the known "
-        "ones.", type=bool,
+        False, "Make new vectors as long as real ones: their steps from the mean of the known "
+        "vectors are scaled by a factor that is learnt on hidden known entities.", type=bool,
     )  # fmt: skip
 
 

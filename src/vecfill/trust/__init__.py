@@ -9,5 +9,5 @@ done. For readers:
 - `tables`: Known and imputed entities with their confidence -> tables: Arrow, pandas, a notebook.
 - `retrieval`: What a search finds: the documents nearest to each query by cosine, and how good that
   is.
-- `lengths`: Lengths of imputed vectors, brought to the distribution of the known ones.
+- `lengths`: Lengths of imputed vectors: as far from the mean of the known ones as real vectors are.
 """

@@ -11,9 +11,11 @@ import numpy as np
 
 from vecfill.embedding import Embedding, FloatArray
 from vecfill.errors import InputError
+from vecfill.exchange.huggingface.fitting import Fitted, Fitting, fitted
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.imputing import TokenImputation
-from vecfill.exchange.huggingface.tensors import GrownTensor, StoredTensor, to_stored
+from vecfill.exchange.huggingface.level import Frequencies, as_frequencies
+from vecfill.exchange.huggingface.tensors import Grown, GrownTensor, StoredTensor, to_stored
 from vecfill.exchange.huggingface.writing import write_model
 from vecfill.inputs.embeddings import as_embedding
 from vecfill.io.targets import check_new_folder
@@ -35,6 +37,8 @@ class AddedTokens:
     notes: tuple[str, ...] = ()
     head: Result | None = field(default=None, repr=False)
     """The result of imputing rows of an untied head, if that was done here."""
+    fitted: Fitted | None = field(default=None, repr=False)
+    """How rows were distilled and levelled, and whether harm was found."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -44,7 +48,27 @@ class AddedTokens:
             "tables": self.tables,
             "stale": list(self.stale),
             "notes": list(self.notes),
+            **({} if self.fitted is None else self.fitted.to_dict()),
         }
+
+
+@dataclass(frozen=True)
+class PreparedTokens:
+    """New tokens that need only be written."""
+
+    model: ModelFolder
+    entries: list[dict[str, Any]]
+    grown: Grown
+    tables: dict[str, str]
+    fitted: Fitted
+    head: Result | None
+
+    def written(self, out: str | os.PathLike[str]) -> AddedTokens:
+        """Write the folder, whole or not at all."""
+        stale = write_model(self.model, out, self.entries, self.grown)
+        ids = {entry["content"]: entry["id"] for entry in self.entries}
+        notes = (*self.fitted.notes, *_notes(self.model, stale))
+        return AddedTokens(Path(out), ids, self.tables, stale, notes, self.head, self.fitted)
 
 
 def add_tokens(
@@ -54,6 +78,10 @@ def add_tokens(
     *,
     head: Any = "auto",
     tensor: str | None = None,
+    level: str | None = None,
+    distil: bool = False,
+    check: bool | None = False,
+    force: bool = False,
 ) -> AddedTokens:
     """Write a copy of a model in which each new term is one token with a row of its own.
 
@@ -78,6 +106,17 @@ def add_tokens(
         mean row of whole words; or a `Result`, `Embedding` or mapping with rows of its own.
     tensor
         Name of the input table, if it is not a usual one.
+    level
+        How likely new tokens are as output, if the table is one: as their ``"counts"`` or their
+        ``"rank"`` in the source file say, or ``"off"``. By default by what is known. Levelling,
+        like `distil` and `check`, runs the model: ``pip install 'vecfill[lm]'``.
+    distil
+        Fit the new rows so that the model reads a term as it reads its pieces in context.
+    check
+        Compare the model before and after, and refuse new tokens that do harm (`HarmError`).
+        ``None`` checks if the model can be run here.
+    force
+        Write tokens that do harm all the same.
 
     Examples
     --------
@@ -88,8 +127,25 @@ def add_tokens(
     {'radon': 12, 'white gold': 13}
     """
     check_new_folder(out)
+    fitting = Fitting(level, distil=distil, check=check, force=force)
+    return prepared_tokens(folder, vectors, head=head, tensor=tensor, fitting=fitting).written(out)
+
+
+def prepared_tokens(
+    folder: str | os.PathLike[str],
+    vectors: Any,
+    *,
+    head: Any = "auto",
+    tensor: str | None = None,
+    fitting: Fitting,
+) -> PreparedTokens:
+    """Return everything that `add_tokens` writes; refuse what would do harm."""
     model = ModelFolder(folder, tensor=tensor)
+    frequencies: dict[str, Frequencies] = {}
     if isinstance(vectors, TokenImputation):
+        words = vectors.result.embedding.words
+        amounts = {"counts": vectors.counts, "rank": vectors.ranks}
+        frequencies = {by: as_frequencies(by, of, words) for by, of in amounts.items() if of}
         is_default = isinstance(head, str) and head == "auto"
         head = vectors.head if is_default and vectors.head is not None else head
         vectors = vectors.result
@@ -98,20 +154,22 @@ def add_tokens(
         raise InputError("There are no new terms to add. Pass a vector for at least one term.")
     entries = model.tokenizer.entries(new.words)
     heads, head_result = _head_rows(model, vectors, new, head)
+    own_head = next(iter(heads.values()))[0] if len(heads) == 1 else None
+    rows_fitted = fitted(model, entries, new.vectors, own_head, frequencies, fitting)
+    if rows_fitted.head is not None:
+        heads = {name: (rows_fitted.head, how) for name, (_, how) in heads.items()}
     grown: dict[str, GrownTensor] = {}
     tables: dict[str, str] = {}
     for table in model.tables.inputs:
         tables[table.name] = "as given"
-        grown[table.name] = _grown(table, new.vectors, new, model)
+        grown[table.name] = _grown(table, rows_fitted.rows, new, model)
     for name, (rows, how) in heads.items():
         tables[name] = how
         grown[name] = _grown(model.weights.tensors[name], rows, new, model)
     for bias in model.tables.biases:
         tables[bias.name] = "mean of whole words"
         grown[bias.name] = _grown(bias, _mean_rows(model, bias, len(new)), new, model)
-    stale = write_model(model, out, entries, grown)
-    ids = {entry["content"]: entry["id"] for entry in entries}
-    return AddedTokens(Path(out), ids, tables, stale, _notes(model, stale), head_result)
+    return PreparedTokens(model, entries, grown, tables, rows_fitted, head_result)
 
 
 def _grown(

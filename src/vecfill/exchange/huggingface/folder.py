@@ -13,6 +13,7 @@ import numpy as np
 
 from vecfill.embedding import Embedding
 from vecfill.errors import InputError
+from vecfill.exchange.huggingface.gguf import HEAD, INPUT, TO_FOLDER, gguf_words, is_gguf
 from vecfill.exchange.huggingface.tensors import (
     INDEX,
     ITEM_BYTES,
@@ -175,6 +176,11 @@ class ModelFolder:
         self.path = Path(path)
         if not self.path.is_dir():
             refuse_address(self.path)
+            if is_gguf(self.path) and self.path.exists():
+                raise InputError(
+                    f"{self.path} is a GGUF file. Tokens are added to a folder with safetensors "
+                    f"files; this makes one, in Python with transformers: {TO_FOLDER}."
+                )
             state = "is a file" if self.path.exists() else "does not exist"
             raise InputError(f"{self.path} {state}. Pass the folder of a model, as saved to disk.")
         self.home = self._home()
@@ -189,7 +195,8 @@ class ModelFolder:
                 return place
         raise InputError(
             f"{self.path} has neither {SINGLE} nor {INDEX}. Save the model with safetensors: "
-            "model.save_pretrained(folder, safe_serialization=True)."
+            "model.save_pretrained(folder, safe_serialization=True). From a GGUF file, in Python "
+            f"with transformers: {TO_FOLDER}."
         )
 
     @cached_property
@@ -240,14 +247,15 @@ def read_model(
     """Return the whole words of a language model and their vectors, in the order of their ids.
 
     Folders of transformers, of model2vec (`StaticModel`) and of sentence-transformers can be read,
-    with weights in safetensors files and a ``tokenizer.json``. A word is a token that stands for a
+    with weights in safetensors files and a ``tokenizer.json``, and GGUF files, whose quantised rows
+    become float32 (``pip install 'vecfill[gguf]'``). A word is a token that stands for a
     whole word in text; pieces of words and special tokens are left out. float16 stays float16, and
     bfloat16 becomes float32.
 
     Parameters
     ----------
     folder
-        Where the model was saved.
+        Where the model was saved, or a GGUF file.
     head
         Read the output table instead of the input table, if it has rows of its own.
     tensor
@@ -260,6 +268,8 @@ def read_model(
     >>> read_model(folder)
     Embedding(6 words, 4 dims, float32: 'iron', 'gold', 'zinc', 'lead', 'ra', ...)
     """
+    if is_gguf(folder):
+        return _read_gguf(Path(folder), tensor or (HEAD if head else INPUT))
     model = ModelFolder(folder, tensor=tensor)
     if not head:
         return model.embedding(model.tables.inputs[0])
@@ -269,3 +279,9 @@ def read_model(
             "needed. A tied head has the rows of the input table: leave head= out."
         )
     return model.embedding(model.tables.heads[0])
+
+
+def _read_gguf(path: Path, tensor: str) -> Embedding:
+    refuse_address(path)
+    words, vectors = gguf_words(path, tensor=tensor)
+    return Embedding(words, vectors, provenance={"model": path.name, "tensor": tensor})

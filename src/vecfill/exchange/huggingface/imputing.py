@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vecfill import checks
-from vecfill.embedding import Embedding, FloatArray, printable
 from vecfill.errors import InputError
+from vecfill.exchange.huggingface.describing import (
+    NOT_COVERED,
+    described,
+    named_sources,
+    refuse_unused,
+)
 from vecfill.exchange.huggingface.folder import ModelFolder
-from vecfill.exchange.huggingface.pieces import FEWEST_LETTERS, as_terms, word_pieces
-from vecfill.inputs.domain import as_domain
-from vecfill.inputs.entities import listed
-from vecfill.inputs.files import Progress, holds_vectors, quiet, read_domain
-from vecfill.inputs.names.folding import folded
-from vecfill.inputs.names.matching import match_names
-from vecfill.inputs.names.parts import PartsModel, means_of_parts, rows_of_parts
+from vecfill.exchange.huggingface.looking import examples_of, familiar_words
+from vecfill.exchange.huggingface.pieces import as_terms
+from vecfill.inputs.counts import is_column, read_counts
+from vecfill.inputs.files import Progress, quiet
 from vecfill.inputs.prepared import Domain
-from vecfill.inputs.rarity import has_several_words
-from vecfill.inputs.sources import are_sources
 from vecfill.inputs.table.frames import frame_of, keyed
-from vecfill.io import iter_words, read_embedding
-from vecfill.io.batches import finite_rows
 from vecfill.io.names import read_names
-from vecfill.requests import DOMAIN_OPTIONS, Ask, Method, Reading, Trust, takes
+from vecfill.requests import Ask, Method, Reading, Trust, takes
 from vecfill.result import Result
 from vecfill.run import impute
-from vecfill.wording import count
 
-PIECES = "pieces"
-"""The source that is made of a model's own word pieces."""
-OF_TABLES = (*DOMAIN_OPTIONS, "match", "aliases")
-OF_VECTORS = ("kind", "standardize", "match", "aliases", "format", "member")
-"""Options that say how a table, and a file of word vectors, is read."""
-_NOT_COVERED = "is not described by any source"
 N_NAMED = 5
 """Terms that a refusal names, with what is wrong with each."""
 
@@ -53,6 +44,10 @@ class TokenImputation:
     """Rows of the output table, if it has rows of its own."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Terms that get no row, and why."""
+    ranks: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Place of words and terms in the first source of word vectors, the most frequent being 1."""
+    counts: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """How often words and terms occur, if that was said."""
 
 
 @takes(Reading, Method, Trust)
@@ -82,9 +77,9 @@ def impute_tokens(
         What to give one token each: a list, a text file of a term a line, or a table whose first
         column holds them. A term that is one token already is skipped.
     source
-        What describes terms and words: a file of word vectors such as GloVe, a table, an
-        `Embedding`; ``"pieces"`` for the pieces that the model splits them into; or a mapping from
-        name to source, for several of them.
+        What describes terms and words: a file of word vectors such as GloVe, a GGUF file of another
+        model, a table, an `Embedding`; ``"pieces"`` for the pieces that the model splits them into;
+        or a mapping from name to source, for several of them.
     head
         ``"auto"`` imputes an output table that is not tied to the input table in its own space;
         ``"mean"`` leaves it out, so that `add_tokens` takes the mean row there.
@@ -105,8 +100,14 @@ def impute_tokens(
     {'iron': 'is one token already'}
     """
     reading = ask.reading
-    sources = _named(source)
-    _refuse_unused(reading, sources.values())
+    sources = named_sources(source)
+    refuse_unused(reading, sources.values())
+    if isinstance(reading.counts, str) and is_column(reading.counts):
+        raise InputError(
+            f"counts={reading.counts!r} is no file. Pass a file with word and count, of the terms "
+            "and of other words, or a mapping."
+        )
+    counts = {} if reading.counts is None else read_counts(None, reading)
     tell = progress or quiet
     tell("Reading the model", 0, 0)
     model = ModelFolder(folder, tensor=tensor)
@@ -115,28 +116,35 @@ def impute_tokens(
     tell("Reading sources", 0, 0)
     domains: dict[str, Domain] = {}
     reasons: dict[str, str] = {}
+    ranks: dict[str, int] = {}
     for name, description in sources.items():
-        domains[name], lacking = _domain(model, description, usable, reading, tensor)
-        reasons |= lacking
+        source_described = described(model, description, usable, reading, tensor)
+        domains[name] = source_described.domain
+        reasons |= source_described.lacking
+        ranks = ranks or source_described.ranks
     entities = {name: set(description.entities) for name, description in domains.items()}
     covered = set().union(*entities.values())
-    skipped |= {term: reasons.get(term, _NOT_COVERED) for term in usable if term not in covered}
+    skipped |= {term: reasons.get(term, NOT_COVERED) for term in usable if term not in covered}
     if covered.isdisjoint(usable):
         raise InputError(_about_nothing(skipped))
     ask = replace(ask, reading=Reading(match="exact"))
     how_to_run: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    described = next(iter(domains.values())) if len(domains) == 1 else domains
-    result = impute(described, model.embedding(model.tables.inputs[0]), **how_to_run, ask=ask)
+    described_by = next(iter(domains.values())) if len(domains) == 1 else domains
+    words = model.embedding(model.tables.inputs[0])
+    result = impute(described_by, words, **how_to_run, ask=ask)
     # Confidence is judged by the input table; a term that is added needs a row in the head too.
     ask = replace(ask, trust=replace(ask.trust, min_confidence=None, min_bound=None))
     head_tables = model.tables.heads[:1] if head == "auto" else ()
     heads = [
-        impute(described, model.embedding(table), **how_to_run, ask=ask) for table in head_tables
+        impute(described_by, model.embedding(table), **how_to_run, ask=ask) for table in head_tables
     ]
     skipped |= {term: _why_left_out(term, result, entities) for term in result.abstained}
     result, without = _with_rows_in(result, heads)
     skipped |= dict.fromkeys(without, "is described by no source that helps the output table")
-    return TokenImputation(result, heads[0] if heads else None, skipped)
+    if result.sanity is not None and len(result.embedding):
+        shown = examples_of(result.embedding, familiar_words(words, ranks))
+        result = replace(result, sanity=replace(result.sanity, examples=shown))
+    return TokenImputation(result, heads[0] if heads else None, skipped, ranks, counts)
 
 
 def _why_left_out(term: str, result: Result, entities: Mapping[str, set[str]]) -> str:
@@ -221,145 +229,4 @@ def _about_nothing(skipped: Mapping[str, str]) -> str:
     return (
         f"No term can be given a token: {'; '.join(reasons[:N_NAMED])}{others_text}. "
         "Check the spelling of terms and of the source's names, or use the source 'pieces'."
-    )
-
-
-def _named(source: Any) -> dict[str, Any]:
-    """Return sources by name; a mapping from entity to vector is one source, not several."""
-    if isinstance(source, str) or not are_sources(source):
-        return {"source": source}
-    if isinstance(source, Mapping):
-        return dict(source)
-    return {f"source {number}": part for number, part in enumerate(source, start=1)}
-
-
-def _is_file_of_vectors(source: Any, reading: Reading) -> bool:
-    is_path = isinstance(source, str | os.PathLike) and source != PIECES
-    return is_path and (reading.kind == "embedding" or holds_vectors(Path(source)))
-
-
-def _refuse_unused(reading: Reading, sources: Iterable[Any]) -> None:
-    """Refuse options that no source has a use for."""
-    usable: set[str] = set()
-    why: list[str] = []
-    for source in sources:
-        if isinstance(source, str) and source == PIECES:
-            why.append("word pieces are not read from a file")
-        elif _is_file_of_vectors(source, reading):
-            usable.update(OF_VECTORS)
-            why.append(f"{source} is a file of word vectors")
-        else:
-            usable.update(OF_TABLES)
-            label = source if isinstance(source, str | os.PathLike) else "the source"
-            why.append(f"{label} is not a file of word vectors")
-    among = {source.name for source in fields(Reading)}
-    of_words = among.difference(OF_TABLES, OF_VECTORS)
-    reading.refuse_unused((), of_words, "tokens have no use for it")
-    reading.refuse_unused(usable, among, " and ".join(why))
-
-
-def _domain(
-    model: ModelFolder, source: Any, terms: list[str], reading: Reading, tensor: str | None
-) -> tuple[Domain, dict[str, str]]:
-    """Return what a source says about the terms and about whole words of the model.
-
-    Beside it, why terms of several words have no description by their parts.
-    """
-    if isinstance(source, str) and source == PIECES:
-        return word_pieces(model.path, terms, tensor=tensor), {}
-    if not isinstance(source, Embedding) and not _is_file_of_vectors(source, reading):
-        domain = read_domain(source, reading)
-        return _renamed(domain, _places(model, terms, domain.entities, reading)), {}
-    if isinstance(source, Embedding):
-        words = source.words
-    else:
-        batches = iter_words(source, format=reading.format, member=reading.member)
-        words = [word for batch in batches for word in batch]
-    places = _places(model, terms, words, reading)
-    named = {*places, *words}
-    several = [term for term in terms if term not in named and has_several_words([term])[0]]
-    rows = rows_of_parts(several, words)
-    if isinstance(source, Embedding):
-        vectors = source
-    else:
-        needed = dict.fromkeys([*places.values(), *(words[row] for row in rows.values())])
-        vectors = read_embedding(source, words=needed, format=reading.format, member=reading.member)
-    means = _means_of_parts(several, rows, vectors[[words[row] for row in rows.values()]])
-    vectors = _extended(vectors, means)
-    if isinstance(source, Embedding):
-        domain = read_domain(vectors, reading)
-    else:
-        domain = replace(as_domain(vectors, standardize=reading.standardize), notes=vectors.notes)
-    if means:
-        domain = replace(domain, notes=(*domain.notes, _about_means(list(means))))
-    # In the order of the terms, in which they get their ids.
-    name_of = {term: places.get(term, term) for term in terms if term in places or term in means}
-    words_of_model = {word: name for word, name in places.items() if word not in name_of}
-    lacking = {term: _why_no_mean(term, rows) for term in several if term not in means}
-    return _renamed(domain, words_of_model | name_of), lacking
-
-
-def _means_of_parts(
-    terms: Sequence[str], rows: Mapping[str, int], vectors: FloatArray
-) -> dict[str, FloatArray]:
-    """Return the mean of the parts of terms of several words; `rows` tell how rare each part is."""
-    is_finite = finite_rows(vectors)
-    parts = [part for part, is_good in zip(rows, is_finite, strict=True) if is_good]
-    ranks = np.array([rows[part] for part in parts], np.int64)
-    return means_of_parts(terms, PartsModel(tuple(parts), ranks, vectors[is_finite]))
-
-
-def _extended(vectors: Embedding, means: Mapping[str, FloatArray]) -> Embedding:
-    """Return vectors with those of terms that they lack."""
-    if not means:
-        return vectors
-    rows = np.stack(list(means.values())).astype(vectors.vectors.dtype)
-    every = np.concatenate([vectors.vectors, rows])
-    return Embedding([*vectors.words, *means], every, notes=vectors.notes)
-
-
-def _about_means(terms: Sequence[str]) -> str:
-    several = count(len(terms), "term of several words is", "terms of several words are")
-    return f"{several} described by the mean of the parts: {listed(map(printable, terms))}."
-
-
-def _why_no_mean(term: str, rows: Mapping[str, int]) -> str:
-    """Return why a term of several words has no description by its parts."""
-    lacking = [part for part in folded([term])[0].split("_") if part not in rows]
-    reason = f"nor has its part {listed(lacking)} a vector" if lacking else "nor by its parts"
-    return f"{_NOT_COVERED}, {reason}"
-
-
-def _places(
-    model: ModelFolder, terms: list[str], names: Sequence[str], reading: Reading
-) -> dict[str, str]:
-    """Return the name in a source of each term and of each whole word that it has."""
-    whole = [
-        word
-        for word in model.tokenizer.whole_words
-        if len(word) >= FEWEST_LETTERS and any(char.isalpha() for char in word)
-    ]
-    # Words are common and short: a loose match would take "us" for the name "U.S.".
-    name_of_word = match_names(whole, names, level="case").words
-    level = reading.match
-    name_of_term = match_names(terms, names, level=level, aliases=reading.aliases).words
-    return {**name_of_word, **name_of_term}
-
-
-def _renamed(domain: Domain, name_of: Mapping[str, str]) -> Domain:
-    """Return the rows of a domain that were found, under the names of terms and words."""
-    rows = {entity: row for row, entity in enumerate(domain.entities)}
-    places = np.array([rows[name] for name in name_of.values()], np.int64)
-    vectors = domain.vectors[places]
-    if domain.kind == "distances":
-        vectors = vectors[:, places]
-    columns = tuple(name_of) if domain.kind == "distances" else domain.columns
-    parts = None if domain.components is None else domain.components[places]
-    return replace(
-        domain,
-        entities=tuple(name_of),
-        vectors=vectors,
-        columns=columns,
-        components=parts,
-        links=None,
     )

@@ -132,11 +132,11 @@ class TokenizerFile:
             raise FormatError(
                 f"{path} is not what a tokenizer should be ({error!r}). Fetch it again."
             ) from error
-        self.style = self._style(model)
+        self.prefix = str(model.get("continuing_subword_prefix", "##"))
+        self.style: Style = self._style(model)
 
     def _style(self, model: Mapping[str, Any]) -> Style:
         if self.kind == "WordPiece":
-            self.prefix = str(model.get("continuing_subword_prefix", "##"))
             return "prefix"
         if self.kind == "WordLevel":
             return "words"
@@ -189,17 +189,7 @@ class TokenizerFile:
 
     def _word(self, token: str) -> str | None:
         """Return the word that a token of the model is; None for a piece of words."""
-        if self.style == "words":
-            return token
-        if self.style == "prefix":
-            return None if token.startswith(self.prefix) else token
-        if self.style == "metaspace":
-            return token[1:] if token.startswith(_SPACE) else None
-        try:
-            text = bytes(_BYTES[char] for char in token).decode("utf-8")
-        except (KeyError, UnicodeDecodeError):
-            return None
-        return text[1:] if text.startswith(" ") and text[1:].strip() == text[1:] else None
+        return word_of(token, self.style, self.prefix)
 
     def token_of(self, word: str) -> str:
         """Return the token of the model that would be this word, whether there is one or not."""
@@ -272,6 +262,27 @@ class TokenizerFile:
         spec = copy.copy(self.spec)
         spec["added_tokens"] = [*self.added, *entries]
         return spec
+
+
+def word_of(token: str, style: Style, prefix: str = "##") -> str | None:
+    """Return the word that a token is in a vocabulary of some style; None for a piece of words.
+
+    Examples
+    --------
+    >>> word_of("iron", "prefix"), word_of("##ium", "prefix"), word_of("\u0120iron", "bytes")
+    ('iron', None, 'iron')
+    """
+    if style == "words":
+        return token
+    if style == "prefix":
+        return None if token.startswith(prefix) else token
+    if style == "metaspace":
+        return token[1:] if token.startswith(_SPACE) else None
+    try:
+        text = bytes(_BYTES[char] for char in token).decode("utf-8")
+    except (KeyError, UnicodeDecodeError):
+        return None
+    return text[1:] if text.startswith(" ") and text[1:].strip() == text[1:] else None
 
 
 def _vocabulary(model: Mapping[str, Any]) -> dict[str, int]:

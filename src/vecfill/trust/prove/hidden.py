@@ -153,7 +153,7 @@ def hide_and_impute(
     40
     """
     folds = list(folds)
-    hidings = [_shown(embedding, fold, rule, rarity, as_rare=as_rare) for fold in folds]
+    hidings = [as_seen(embedding, fold, rule, rarity, as_rare=as_rare) for fold in folds]
     requests = [(asked or Asked.as_they_are)(fold) for fold in folds]
     if asked is None:
         in_folds = [(known_rows, fold.places) for known_rows, _, fold in hidings]
@@ -233,7 +233,7 @@ def drift_of(hidden: Hidden, rarity: np.ndarray, farther: float) -> tuple[float,
     return drifts[0], drifts[1]
 
 
-def _shown(
+def as_seen(
     embedding: EmbeddingVectors,
     fold: Fold,
     rule: OffsetRule | None,
@@ -241,7 +241,7 @@ def _shown(
     *,
     as_rare: bool,
 ) -> tuple[KnownRows, Offsets | None, Fold]:
-    """Return what a fold shows, without the offset of rarity if there is one."""
+    """Return the known rows that a fold shows, less the offset of rarity if there is one."""
     known_rows = KnownRows(embedding, fold.is_seen)
     if rule is None:
         return known_rows, None, fold
