@@ -788,10 +788,10 @@ def test_every_console_block_of_the_pages_runs(world, page):
     write_embedding(world.base, world.folder / "vectors.bin")
     write_embedding(world.base, world.folder / "glove-animals.safetensors")
     (world.folder / "towns.csv").rename(world.folder / "companies.csv")
-    cities = zip(world.towns, world.places, strict=True)
+    cities = list(zip(world.towns, world.places, strict=True))
     rows = [f"{town},{x},{y},{number}" for number, (town, (x, y, _)) in enumerate(cities)]
     world.write("cities.csv", "\n".join(["name,latitude,longitude,population", *rows]) + "\n")
-    rows = [f"{town},{x},{y},town {x:.1f}" for town, (x, y, _) in zip(world.towns, world.places)]
+    rows = [f"{town},{x},{y},town {x:.1f}" for town, (x, y, _) in cities]
     world.write("animals.csv", "\n".join(["name,x,y,description", *rows]) + "\n")
     for line in "\n".join(blocks).splitlines():
         if line.startswith("$ vecfill "):
