@@ -433,6 +433,42 @@ def stretched(world: World, **parts: object) -> LivingModel:
     return model
 
 
+def test_a_source_that_was_dropped_makes_no_added_entity_unusual(tmp_path):
+    """An entity that is taken out and added again gets what the fit gave it."""
+    rng = np.random.default_rng(0)
+    names = [f"place {number}" for number in range(220)]
+    latent = rng.normal(size=(220, 4))
+    vectors = latent @ rng.normal(size=(4, 8))
+    rows = {
+        "left": (latent[:, :2], range(220)),
+        "right": (latent[:, 2:], range(0, 220, 2)),
+        "noise": (rng.normal(size=(220, 3)), range(220)),
+    }
+    whole, late = (
+        {
+            title: {names[row]: values[row] for row in described if row >= first}
+            for title, (values, described) in rows.items()
+        }
+        for first in (0, 190)
+    )
+    result = vf.impute(whole, dict(zip(names[:150], vectors, strict=False)), names="off")
+    assert [source.name for source in result.sources if source.is_kept] == ["left", "right"]
+    result.save(tmp_path / "m.vecfill")
+    in_memory, loaded = result.to_model(), vf.load(tmp_path / "m.vecfill")
+    for model in (in_memory, loaded):
+        model.forget(names[190:])
+    added = loaded.add(late)
+    assert (added.unusual, added.notes) == ({}, ())
+    fitted = np.stack([result.embedding[name] for name in added.embedding.words])
+    assert _cosine(added.embedding.vectors, fitted) > 0.99
+    assert in_memory.add(late).embedding.equals(added.embedding)
+    del late["noise"]
+    assert loaded.add(late).embedding.equals(added.embedding)
+    del late["left"]
+    (why,) = loaded.add(late).unusual[names[190]][:1]
+    assert "no fitted entity had exactly these sources" in why
+
+
 def test_entities_added_to_a_loaded_model_are_stretched_as_those_of_the_fit(world, tmp_path):
     stretched(world).save(tmp_path / "model.vecfill")
     model, plain = vf.load(tmp_path / "model.vecfill"), imputed(world, "paper").to_model()

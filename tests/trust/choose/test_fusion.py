@@ -265,9 +265,13 @@ def test_rare_rows_weigh_sources_for_patterns_that_are_mostly_rare_and_no_others
     second[200:] = rng.normal(size=(100, 3))
     spared = np.arange(0, 200, 4)
     rows = {"left": np.arange(N), "right": np.arange(N), "third": spared}
-    parts = {"left": latent[:, :3], "right": second, "third": rng.normal(size=(N, 3))}
+    # A guess that no hidden row can judge stays, and what describes a row decides by its pattern.
+    parts = {"left": latent[:, :3], "right": second, "third": 0.1 * rng.normal(size=(N, 16))}
     space = SourcesSpace(
-        [[Member(name, Space(parts[name][rows[name]]), rows[name], N)] for name in rows]
+        [
+            [Member(name, Space(parts[name][rows[name]]), rows[name], N, name == "third")]
+            for name in rows
+        ]
     )
     usual = choose_sources(space, embedding, is_known, candidates="classic")
     block = rarest_block(is_known, rarity, share=1 / 3)
@@ -289,6 +293,28 @@ def test_rare_rows_weigh_sources_for_patterns_that_are_mostly_rare_and_no_others
     whole = for_rare(space, usual, rare, is_known, ~is_known)
     assert dict(whole.predictor.weights) == dict(rare.predictor.weights)
     assert whole.honest is rare.honest
+
+
+def test_rows_that_only_a_dropped_source_tells_apart_have_the_same_weights():
+    """New rows are not read in it, so the weights of a row must not depend on it."""
+    rng = np.random.default_rng(0)
+    every, latent = np.arange(N), rng.normal(size=(N, 4))
+    embedding = latent @ rng.normal(size=(4, 10))
+    rows = {"left": every, "right": every[::2], "noise": every[::3]}
+    parts = {"left": latent[:, :2], "right": latent[:, 2:], "noise": rng.normal(size=(N, 3))}
+    kinds = np.where(every % 3 == 0, "names of several words", "names of one word").tolist()
+    variants = [[Member(name, Space(parts[name][rows[name]]), rows[name], N)] for name in rows]
+    space = SourcesSpace(variants, kinds=kinds)
+    choice = choose_sources(space, embedding, every < 200, candidates="classic")
+    assert [report.is_kept for report in choice.sources] == [True, True, False]
+    with_noise, without = space.presence, space.presence & [True, True, False]
+    fused = choice.predictor
+    np.testing.assert_array_equal(fused.weights_of(with_noise), fused.weights_of(without))
+    # So it is in files of earlier versions, but for rows of the fit, which keep their weights.
+    before = replace(fused, weights=(((True, False, True), (1.0, 0.0, 0.0)), *fused.weights))
+    assert before.weights_of_pattern((True, False, True)).tolist() == [1.0, 0.0, 0.0]
+    of_left = dict(fused.weights)[True, False, False]
+    assert before.weights_of_pattern((True, False, False)).tolist() == list(of_left)
 
 
 def test_sources_without_signal_are_refused_unless_forced():
@@ -426,7 +452,7 @@ def seen_by(predicted, truth, *, is_guess, is_present=None, importance=None) -> 
         truth,
         np.arange(n_rows),
         np.ones(n_rows) if importance is None else importance,
-        {},
+        None,
         np.zeros(truth.shape[1]),
         np.array(is_guess),
     )

@@ -55,7 +55,7 @@ class Fused(Predictor):
     members: tuple[Predictor | None, ...]
     """How each source predicts; ``None`` if it was dropped."""
     weights: tuple[tuple[Pattern, tuple[float, ...]], ...]
-    """Weights of the sources for each pattern."""
+    """Weights of the sources for each pattern of those that are used."""
 
     name: ClassVar[str] = "fused"
     needs_vectors: ClassVar[bool] = False
@@ -119,20 +119,41 @@ class Fused(Predictor):
         """Return the predictor itself: its members were chosen in their spaces."""
         return self
 
+    def of_used(self, pattern: Pattern) -> Pattern:
+        """Return a pattern without the sources that were dropped: nobody reads them for new rows.
+
+        Examples
+        --------
+        >>> from vecfill.model.predictors.rivals import Nearest
+        >>> Fused(("a", "b"), (0, 0), (Nearest(), None), ()).of_used((True, True))
+        (True, False)
+        """
+        members = zip(pattern, self.members, strict=True)
+        return tuple(is_present and member is not None for is_present, member in members)
+
+    @property
+    def _weights_of_used(self) -> dict[Pattern, tuple[float, ...]]:
+        return {self.of_used(pattern): weights for pattern, weights in self.weights}
+
     def weights_of(self, presence: np.ndarray) -> np.ndarray:
         """Return the weights of the sources for each row, (n_rows, n_sources)."""
-        weights = [self.weights_of_pattern(tuple(row)) for row in presence.tolist()]
-        return np.array(weights).reshape(len(presence), len(self.sources))
+        patterns, pattern_of = np.unique(presence, axis=0, return_inverse=True)
+        weights = [self.weights_of_pattern(tuple(pattern)) for pattern in patterns.tolist()]
+        return np.array(weights).reshape(len(patterns), len(self.sources))[pattern_of.ravel()]
 
     def weights_of_pattern(self, pattern: Pattern) -> np.ndarray:
         """Return the weights of the sources for a pattern.
 
-        For one that no fitted row has, they are those of the fitted pattern that shares most
-        sources with it, without the sources that are absent, and as large together as they were.
+        Sources that were dropped make no difference. For a pattern that no fitted row has, they are
+        those of the fitted one that shares most sources with it, without the sources that are
+        absent, and as large together as they were.
         """
-        table, present = dict(self.weights), np.array(pattern)
-        if pattern in table:
-            return np.array(table[pattern])
+        # Files of earlier versions tell patterns apart by dropped sources, which added rows lack.
+        table = self._weights_of_used | dict(self.weights)
+        for same in (pattern, self.of_used(pattern)):
+            if same in table:
+                return np.array(table[same])
+        present = np.array(pattern)
         usable = [number for number, member in enumerate(self.members) if member is not None]
         best, n_best = np.zeros(len(pattern)), 0
         for fitted_pattern, weights in table.items():
@@ -211,8 +232,8 @@ class Fused(Predictor):
     def is_usual(self, space: Any, known_rows: KnownRows, wanted: Wanted) -> np.ndarray:
         """Tell which of the wanted rows are described by the same sources as a fitted row."""
         presence = wanted.presence(space.presence, known_rows)
-        patterns = dict(self.weights)
-        return np.array([tuple(row) in patterns for row in presence.tolist()], np.bool_)
+        fitted = self._weights_of_used
+        return np.array([self.of_used(tuple(row)) in fitted for row in presence.tolist()], np.bool_)
 
     @classmethod
     def predict_folds(

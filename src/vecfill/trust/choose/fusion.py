@@ -269,15 +269,18 @@ def for_rare(
     assert isinstance(of_rare, Fused)
     is_most = 2 * may_be_rare.sum() > (~is_known).sum()
     leading, second = (rare, usual) if is_most else (usual, rare)
-    presence = space.of_variants(fused.variants).presence
-    weights = dict((of_rare if is_most else fused).weights)
-    for pattern in {tuple(row) for row in presence[~is_known].tolist()}:
-        rows = ~is_known & (presence == pattern).all(axis=1)
-        is_rare = 2 * (rows & may_be_rare).sum() > rows.sum()
-        weights[pattern] = dict((of_rare if is_rare else fused).weights)[pattern]
     # A source stays if either kind of rows needs it.
     pairs = zip(fused.members, of_rare.members, strict=True)
     members = tuple(plain or of_block for plain, of_block in pairs)
+    is_used = np.array([member is not None for member in members], np.bool_)
+    presence = space.of_variants(fused.variants).presence
+    presence_of_used = presence & is_used
+    weights = {}
+    for pattern in sorted({tuple(row) for row in presence_of_used.tolist()}):
+        rows = ~is_known & (presence_of_used == pattern).all(axis=1)
+        is_rare = 2 * (rows & may_be_rare).sum() > rows.sum() if rows.any() else is_most
+        chosen = of_rare if is_rare else fused
+        weights[pattern] = tuple(chosen.weights_of_pattern(pattern).tolist())
     predictor = replace(fused, members=members, weights=tuple(weights.items()))
     means = _mean_weights(predictor, presence[~is_known])
     sources = tuple(
@@ -341,7 +344,9 @@ def _fused(
     unseen: OutOfFold,
 ) -> Fused:
     everyone = np.arange(len(unseen.truth))
-    patterns = sorted({tuple(row) for row in space.presence.tolist()})
+    # New rows are not read in sources that were dropped, so these tell no rows apart.
+    is_kept = np.isin(np.arange(len(predictors)), kept_sources)
+    patterns = sorted({tuple(row) for row in (space.presence & is_kept).tolist()})
     weights = tuple(
         (pattern, tuple(unseen.weights(pattern, kept_sources, everyone).tolist()))
         for pattern in patterns

@@ -6,8 +6,9 @@ words, for example. So hidden rows of a kind that is frequent among the unknown 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import nnls
@@ -48,6 +49,39 @@ SHRINK = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
+class KindsOfUnknown:
+    """By which hidden rows count more: kinds of rows, and which sources describe which row."""
+
+    presence: np.ndarray
+    """(n_rows, n_sources)."""
+    kinds: np.ndarray
+    """(n_rows,) their labels."""
+    is_known: KnownMask
+    hidden: np.ndarray
+
+    @cached_property
+    def importance(self) -> np.ndarray:
+        """(n_hidden,) how much each hidden row counts for all unknown rows."""
+        return importance_like(self.kinds, self.is_known, self.hidden)
+
+    def importance_for(self, pattern: Pattern, kept_sources: Sequence[int]) -> np.ndarray:
+        """Return the same for the unknown rows that just these of the kept sources describe."""
+        kept = list(kept_sources)
+        described = self.presence[:, kept], np.array(pattern, np.bool_)[kept]
+        is_other = self.is_known | (described[0] != described[1]).any(axis=1)
+        if is_other.all():
+            return self.importance
+        key = (*kept, -1, *np.flatnonzero(described[1]).tolist())
+        if key not in self._importances:
+            self._importances[key] = importance_like(self.kinds, is_other, self.hidden)
+        return self._importances[key]
+
+    @cached_property
+    def _importances(self) -> dict[tuple[int, ...], np.ndarray]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
 class OutOfFold:
     """Hidden known rows as every source predicts them, without having seen them."""
 
@@ -66,8 +100,8 @@ class OutOfFold:
     importance: np.ndarray
     """(n_hidden,) how much each hidden row counts, 1 on average: more if it is of a kind that is
     more frequent among the unknown rows."""
-    importance_of: Mapping[Pattern, np.ndarray]
-    """The same for the unknown rows that some sources describe."""
+    kinds: KindsOfUnknown | None
+    """By which that differs for rows that some sources describe; ``None``: it does not."""
     centre: np.ndarray
     """Mean of the hidden rows."""
     is_guess: np.ndarray
@@ -96,21 +130,28 @@ class OutOfFold:
         if len(sources) == 1:
             weights[sources] = 1.0
         elif sources:
-            weights[sources] = _non_negative(*self._lesson(pattern, sources, teachers, rows))
+            importance = self.importance
+            if self.kinds is not None:
+                importance = self.kinds.importance_for(pattern, kept_sources)
+            lesson = self._lesson(importance[teachers], sources, teachers, rows)
+            weights[sources] = _non_negative(*lesson)
         for place in kept_sources:
             if pattern[place] and place not in sources and self.is_guess[place]:
                 weights[place] = 1.0
         return weights
 
     def _lesson(
-        self, pattern: Pattern, sources: Sequence[int], teachers: np.ndarray, rows: np.ndarray
+        self,
+        importance: np.ndarray,
+        sources: Sequence[int],
+        teachers: np.ndarray,
+        rows: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return predictions by the used sources and the truth that their weights are learnt on.
 
         Few rows have a guess. So beside it, the other sources are learnt on rows without one too,
         and the guess is believed to count as it is.
         """
-        importance = self.importance_of.get(pattern, self.importance)[teachers]
         # At most one, so that `PRIOR_ROWS` are rows whatever the kinds are.
         importance = importance / max(float(importance.max()), 1e-300)
         # Rows of other kinds count a little, or the chance of a few would decide.
@@ -262,14 +303,10 @@ def out_of_fold(
             predicted[number, present] -= predicted[number, present].mean(axis=0)
     centre = vectors[hidden].mean(axis=0)
     known = np.flatnonzero(is_known)
-    importance, importance_of = np.ones(hidden.size), {}
+    kinds = None
     # With nothing unknown, or kinds that nobody knows, every hidden row counts the same.
     if space.kinds and not is_known.all():
-        kinds = np.array(space.kinds)
-        importance = importance_like(kinds, is_known, hidden)
-        for pattern in np.unique(space.presence[~is_known], axis=0):
-            is_other = is_known | (space.presence != pattern).any(axis=1)
-            importance_of[tuple(pattern.tolist())] = importance_like(kinds, is_other, hidden)
+        kinds = KindsOfUnknown(space.presence, np.array(space.kinds), is_known, hidden)
     return OutOfFold(
         predicted,
         vectors[hidden] - centre,
@@ -277,8 +314,8 @@ def out_of_fold(
         judged_together(folds),
         vectors[known] - centre,
         np.searchsorted(known, hidden),
-        importance,
-        importance_of,
+        np.ones(hidden.size) if kinds is None else kinds.importance,
+        kinds,
         centre,
         np.array([member.is_guess for member in space.members], np.bool_),
         None if words is None else fewer.along(words) - centre,
