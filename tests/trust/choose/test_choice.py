@@ -14,7 +14,8 @@ from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
 from vecfill.trust.choose import trials
 from vecfill.trust.choose.candidates import first_round, kernel_ridges, raced, second_round
-from vecfill.trust.choose.choice import Choice, FewerDims, choose, permutation_p_value
+from vecfill.trust.choose.choice import Choice, FewerDims, choose
+from vecfill.trust.choose.dependence import permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
 
