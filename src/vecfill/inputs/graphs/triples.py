@@ -105,8 +105,8 @@ def triples_of_frame(frame: Frame, names: Sequence[str]) -> Triples:
         # Its relation comes again, so the first line is no line of titles.
         first = [pa.array([title], pa.large_string()) for title in names]
         cells = [
-            pa.chunked_array([first_cells, *c.chunks])
-            for first_cells, c in zip(first, cells, strict=True)
+            pa.chunked_array([title, *column.chunks])
+            for title, column in zip(first, cells, strict=True)
         ]
         notes.append(f"{frame.label}: the first line is a triple as well, {listed(names)}.")
     heads, relations, tails = (pa.concat_arrays(column.chunks) for column in cells)
