@@ -96,11 +96,11 @@ def factors(
     return users, items
 
 
-def _solved(watched: csr_array, others: np.ndarray, weight: float, ridge: float) -> np.ndarray:
-    gram = others.T @ others + ridge * np.eye(others.shape[1])
-    solved = np.zeros((watched.shape[0], others.shape[1]))
+def _solved(watched: csr_array, fixed: np.ndarray, weight: float, ridge: float) -> np.ndarray:
+    gram = fixed.T @ fixed + ridge * np.eye(fixed.shape[1])
+    solved = np.zeros((watched.shape[0], fixed.shape[1]))
     for row in range(watched.shape[0]):
-        of_row = others[watched.indices[watched.indptr[row] : watched.indptr[row + 1]]]
+        of_row = fixed[watched.indices[watched.indptr[row] : watched.indptr[row + 1]]]
         if len(of_row):
             solved[row] = np.linalg.solve(
                 gram + weight * of_row.T @ of_row, (1 + weight) * of_row.sum(axis=0)
