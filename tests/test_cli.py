@@ -791,7 +791,10 @@ def test_every_console_block_of_the_pages_runs(world, page):
     cities = zip(world.towns, world.places, strict=True)
     rows = [f"{town},{x},{y},{number}" for number, (town, (x, y, _)) in enumerate(cities)]
     world.write("cities.csv", "\n".join(["name,latitude,longitude,population", *rows]) + "\n")
-    rows = [f"{town},{x},{y},town {x:.1f}" for town, (x, y, _) in zip(world.towns, world.places)]
+    rows = [
+        f"{town},{x},{y},town {x:.1f}"
+        for town, (x, y, _) in zip(world.towns, world.places, strict=True)
+    ]
     world.write("animals.csv", "\n".join(["name,x,y,description", *rows]) + "\n")
     for line in "\n".join(blocks).splitlines():
         if line.startswith("$ vecfill "):
