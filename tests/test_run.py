@@ -135,9 +135,9 @@ def test_calibrated_lengths_serve_later_entities_and_need_known_ones(towns, tmp_
     model = vf.load(tmp_path / "model.vecfill")
     factor = result.explain(result.embedding.words[0]).stretch
     assert model.add(table.iloc[79:]).explain(table.index[79]).stretch == pytest.approx(factor)
-    few = vf.Embedding(list(embedding.words)[:9], embedding.vectors[:9])
+    nine = vf.Embedding(list(embedding.words)[:9], embedding.vectors[:9])
     with pytest.raises(vf.InputError, match=r"calibrate_norms= learns .* Leave it out"):
-        vf.impute(table, few, method="paper", calibrate_norms=True)
+        vf.impute(table, nine, method="paper", calibrate_norms=True)
 
 
 def test_nothing_unknown_imputes_nothing(towns):

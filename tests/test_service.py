@@ -43,9 +43,9 @@ def test_the_service_gives_a_vector_confidence_and_reasons(tmp_path, monkeypatch
     assert len(told["vector"]) == 5
     assert 0 <= told["confidence"] <= 1
     assert len(told["reasons"]) == 5
-    scores = [shown["score"] for shown in told["users"]]
+    scores = [user["score"] for user in told["users"]]
     best = [users[place] for place in np.argsort(-(tastes.vectors @ told["vector"]))[:10]]
-    assert [shown["user"] for shown in told["users"]] == best
+    assert [user["user"] for user in told["users"]] == best
     assert scores == sorted(scores, reverse=True)
     there = client.post("/entities", json={"name": "item3", "facts": {"a": 0.1, "b": -0.2}})
     assert there.status_code == 409

@@ -91,7 +91,7 @@ class _Trial:
     def recall(self, kind: str, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """Return the recall of each judging query of a kind."""
         rows = np.flatnonzero(self.judging[kind])
-        found = _nearest(queries[rows], documents)
+        nearest = _nearest(queries[rows], documents)
         if self.task.relevant is None:
             right: Any = _nearest(self.task.queries[kind][1][rows], self.task.new)
         else:
@@ -99,7 +99,7 @@ class _Trial:
         return np.array(
             [
                 len(set(places) & set(answers)) / min(K, len(set(answers)))
-                for places, answers in zip(found.tolist(), map(list, right), strict=True)
+                for places, answers in zip(nearest.tolist(), map(list, right), strict=True)
             ]
         )
 
@@ -147,15 +147,15 @@ class _Trial:
     def options(self, kind: str) -> dict[str, np.ndarray]:
         """Return what each option finds for the judging queries, in the whole collection."""
         of_old, of_new = self.task.queries[kind]
-        found = {
+        recalls = {
             "stay": self.recall(kind, of_old, self.task.old),
             "queries": self.recall(kind, self.of_queries.query(of_new), self.task.old),
             "documents": self.recall(kind, of_new, self.translated),
             "everything": self.recall(kind, of_new, self.task.new),
         }
         for share in SHARES:
-            found[f"reembed_{share}"] = self.recall(kind, of_new, self._partly(share, "gain"))
-        return found
+            recalls[f"reembed_{share}"] = self.recall(kind, of_new, self._partly(share, "gain"))
+        return recalls
 
     def _partly(self, share: int, order: str) -> np.ndarray:
         """Return the collection with a share re-embedded, those of the sample included."""
@@ -190,21 +190,23 @@ class _Trial:
                     f"q{row}": [f"d{place}" for place in self.task.relevant[kind][row]]
                     for row in rows
                 }
-            asked = vf.Embedding(words, of_old[rows]), vf.Embedding(words, of_new[rows])
-            advice = vf.evaluate_migration(self.old, self.sample, queries=asked, relevant=relevant)
-            found = self.options(kind)
-            within = {name: scores for name, scores in found.items() if name != "everything"}
+            of_both = vf.Embedding(words, of_old[rows]), vf.Embedding(words, of_new[rows])
+            advice = vf.evaluate_migration(
+                self.old, self.sample, queries=of_both, relevant=relevant
+            )
+            recalls = self.options(kind)
+            within = {name: scores for name, scores in recalls.items() if name != "everything"}
             best = max(within, key=lambda name: within[name].mean())
-            low, _ = _interval(found[best] - found[advice.best], self.config["n_bootstraps"])
+            low, _ = _interval(recalls[best] - recalls[advice.best], self.config["n_bootstraps"])
             self._verdicts.append(
                 {
                     **self._place(kind),
                     "queries asked": advice.n_queries,
                     "advised": advice.best,
                     "best": best,
-                    "lost": (found[best] - found[advice.best]).mean(),
+                    "lost": (recalls[best] - recalls[advice.best]).mean(),
                     "is right": low <= 0,
-                    **{name: scores.mean() for name, scores in found.items()},
+                    **{name: scores.mean() for name, scores in recalls.items()},
                 }
             )
         return self._verdicts
@@ -214,20 +216,20 @@ class _Trial:
         share = 50 if self.n_pairs >= 0.2 * len(self.names) else 20
         rows = []
         for kind, (_, of_new) in self.task.queries.items():
-            found = {
+            recalls = {
                 order: self.recall(kind, of_new, self._partly(share, order))
                 for order in ("gain", "mahalanobis", "random")
             }
             gaps = {
                 f"gain - {order}": _interval(
-                    found["gain"] - found[order], self.config["n_bootstraps"]
+                    recalls["gain"] - recalls[order], self.config["n_bootstraps"]
                 )
                 for order in ("mahalanobis", "random")
             }
             rows.append(
                 {
                     **self._place(kind),
-                    **{order: scores.mean() for order, scores in found.items()},
+                    **{order: scores.mean() for order, scores in recalls.items()},
                     **{
                         f"{name}, {end}": value
                         for name, ends in gaps.items()

@@ -52,18 +52,18 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     folder = smollm2_folder(cache)
     tables = []
     for seed in range(config["seed"], config["seed"] + config["n_draws"]):
-        kept = out / f"draw-{seed}{'-quick' if config['quick'] else ''}.json"
-        if not kept.exists():
-            kept.write_text(json.dumps(_measured(config, folder, seed)))
-        tables.append(pd.DataFrame(json.loads(kept.read_text())).T)
+        draw_file = out / f"draw-{seed}{'-quick' if config['quick'] else ''}.json"
+        if not draw_file.exists():
+            draw_file.write_text(json.dumps(_measured(config, folder, seed)))
+        tables.append(pd.DataFrame(json.loads(draw_file.read_text())).T)
     draws = pd.concat(tables).groupby(level=0, sort=False)
     mean, error = draws.mean(), draws.std().fillna(0.0) / np.sqrt(len(tables))
-    shown = mean.round(4).astype(str) + " ± " + error.round(4).astype(str)
+    cells = mean.round(4).astype(str) + " ± " + error.round(4).astype(str)
     title = f"{config['n_hidden']} hidden words of SmolLM2-135M, {len(tables)} draws"
     metrics = {"mean": mean.T.to_dict(), "error": error.T.to_dict()}
     return Result(
         metrics,
-        {title: shown.rename_axis("rows")},
+        {title: cells.rename_axis("rows")},
         {"new-tokens-causal": _figure(mean, error)},
     )
 
@@ -88,9 +88,9 @@ def _measured(config: dict[str, Any], folder: Path, seed: int) -> dict[str, dict
     )
     for name in (OURS, "FOCUS"):
         if name in rows:
-            done = levelled(sample, rows[name], draw.hidden, ids_of, frequencies)
-            assert not isinstance(done, str), done
-            rows[f"{name}, level by rank"] = done.rows
+            outcome = levelled(sample, rows[name], draw.hidden, ids_of, frequencies)
+            assert not isinstance(outcome, str), outcome
+            rows[f"{name}, level by rank"] = outcome.rows
     return _judged(config, CausalModel(folder), draw, rows)
 
 
@@ -119,7 +119,7 @@ def _draw(
     ]
     rng = np.random.default_rng(seed)
     hidden = sorted(rng.choice(can_be_hidden, config["n_hidden"], replace=False).tolist())
-    gone = set(hidden)
+    absent = set(hidden)
     split_of, finder = {}, PieceFinder(model)
     running_ids = _encoder(model)
     texts, places, split = [], [], []
@@ -130,12 +130,12 @@ def _draw(
         texts.append(ids)
         places.append(at)
         split.append([*ids[:at], *split_of[word], *ids[at + 1 :]])
-    others = [text for text in sentences if gone.isdisjoint(re.findall(r"[a-z]+", text.lower()))][
+    others = [text for text in sentences if absent.isdisjoint(re.findall(r"[a-z]+", text.lower()))][
         : config["n_other"]
     ]
     return Draw(
         hidden,
-        [word for word in whole if word not in gone],
+        [word for word in whole if word not in absent],
         [row_of[word] for word in hidden],
         texts,
         places,
@@ -177,17 +177,17 @@ def _rows(
 ) -> Rows:
     """Return rows of the hidden words by each method; GloVe is what describes words."""
     known = base[draw.known].astype(np.float64)
-    shown, asked = glove.loc[draw.known].to_numpy(), glove.loc[draw.hidden].to_numpy()
+    of_known, of_hidden = glove.loc[draw.known].to_numpy(), glove.loc[draw.hidden].to_numpy()
     table = glove.loc[[*draw.known, *draw.hidden]]
     result = vf.impute(table, vf.Embedding(draw.known, base[draw.known]), match="exact", seed=seed,
                        names="off")  # fmt: skip
     rows = {"true rows": base[draw.hidden], OURS: result.embedding[draw.hidden]}
     rows["mean of all rows"] = np.repeat(known.mean(axis=0)[None], len(draw.hidden), axis=0)
-    rows["FOCUS"] = sparsemax_rows(shown, asked, known)
+    rows["FOCUS"] = sparsemax_rows(of_known, of_hidden, known)
     if config["rivals"]:
-        rows["WECHSEL"] = wechsel_rows(shown, asked, known)
-        rows["OMP-64"] = pursued_rows(shown, asked, known, config["n_atoms"])
-        rows["ridge"] = ridge_rows(shown, asked, known)
+        rows["WECHSEL"] = wechsel_rows(of_known, of_hidden, known)
+        rows["OMP-64"] = pursued_rows(of_known, of_hidden, known, config["n_atoms"])
+        rows["ridge"] = ridge_rows(of_known, of_hidden, known)
     return {name: np.asarray(part, np.float32) for name, part in rows.items()}
 
 

@@ -34,31 +34,31 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:
     pairs = pairs[pairs["one"].isin(rows.words) | pairs["other"].isin(rows.words)]
     encoder = SentenceEncoder(folder)
     nearness = {SPLIT: _nearness(config, encoder, pairs)}
-    said, place = {}, Path(tempfile.mkdtemp())
+    judgements, place = {}, Path(tempfile.mkdtemp())
     for name, is_distilled in (("imputed", False), ("imputed and distilled", True)):
-        done = vf.add_tokens(
+        extended = vf.add_tokens(
             folder, rows, place / name, distil=is_distilled, check=True, force=True
         )
-        said[name] = dict(done.fitted.lines() if done.fitted else ())
+        judgements[name] = dict(extended.fitted.lines() if extended.fitted else ())
         nearness[name] = _nearness(config, SentenceEncoder(place / name), pairs)
     table = _table(config, nearness, pairs["score"].to_numpy())
     title = (
         f"Spearman correlation with people on {len(pairs)} pairs with one of {len(rows)} new tokens"
     )
-    metrics = {"spearman": table.reset_index().to_dict("records"), "said": said}
+    metrics = {"spearman": table.reset_index().to_dict("records"), "said": judgements}
     return Result(metrics, {title: table}, {"new-tokens-medical": _figure(config, nearness, pairs)})
 
 
 def _rows(folder: Path, terms: list[str], out: Path, *, is_kept: bool) -> vf.Embedding:
     """Return rows of the terms from GloVe and the pieces, which take a minute."""
-    kept = out.parent / "cache" / "medical-rows.txt"
-    if is_kept and kept.exists():
-        return vf.read_embedding(kept)
+    rows_file = out.parent / "cache" / "medical-rows.txt"
+    if is_kept and rows_file.exists():
+        return vf.read_embedding(rows_file)
     sources = {"glove": str(glove_file()), "pieces": "pieces"} if is_kept else "pieces"
     rows = vf.impute_tokens(folder, terms, sources, force=True).result.embedding
     if is_kept:
-        kept.parent.mkdir(exist_ok=True)
-        vf.write_embedding(rows, kept)
+        rows_file.parent.mkdir(exist_ok=True)
+        vf.write_embedding(rows, rows_file)
     return rows
 
 
@@ -68,11 +68,11 @@ def _nearness(
     words = list(dict.fromkeys([*pairs["one"], *pairs["other"]]))
     place = {word: row for row, word in enumerate(words)}
     one, other = ([place[word] for word in pairs[side]] for side in ("one", "other"))
-    found = []
+    nearness = []
     for text in config["sentences"]:
         vectors = encoder.encode([encoder.ids(text.format(word)) for word in words])
-        found.append((vectors[one] * vectors[other]).sum(axis=1))
-    return found
+        nearness.append((vectors[one] * vectors[other]).sum(axis=1))
+    return nearness
 
 
 def _resampled(config: dict[str, Any], n: int) -> np.ndarray:

@@ -54,10 +54,10 @@ def _of_seed(films: Films, edges: Any, seed: int, config: dict[str, Any]) -> dic
     warm = np.setdiff1d(np.arange(n_films), cold)
     how = {name: config[name] for name in ("n_dims", "weight", "ridge", "n_rounds")}
     users, items = factors(csr_array(films.watched[:, warm]), **how)
-    seen = films.watched[:, cold].toarray()
+    watched = films.watched[:, cold].toarray()
 
     def score(vectors: np.ndarray) -> np.ndarray:
-        return ndcg(users @ vectors.T, seen, n_best=config["n_best"])
+        return ndcg(users @ vectors.T, watched, n_best=config["n_best"])
 
     typed, beside = _features(films)
     both = csr_array(hstack([typed, beside]))
@@ -113,8 +113,8 @@ def _best_ridge(
     items: np.ndarray,
     score: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    found = [score(Ridge(alpha).fit(rows[warm], items).predict(rows[cold])) for alpha in ALPHAS]
-    return max(found, key=lambda values: float(np.nanmean(values)))
+    scores = [score(Ridge(alpha).fit(rows[warm], items).predict(rows[cold])) for alpha in ALPHAS]
+    return max(scores, key=lambda values: float(np.nanmean(values)))
 
 
 def _difference(

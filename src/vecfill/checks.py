@@ -231,6 +231,34 @@ def embedding_of_rows(Y: Any, *, n_rows: int) -> np.ndarray:
     return embedding
 
 
+def vector_like(vector: Any, rows: np.ndarray, name: str) -> np.ndarray:
+    """Return a vector that can become one of `rows`, else refuse it by the name of its entity.
+
+    Examples
+    --------
+    >>> vector_like([1, 2], np.ones((3, 2)), "Oslo")
+    array([1., 2.])
+    """
+    try:
+        checked = embedding_rows(np.asarray(vector)[None])[0]
+    except ValueError as error:
+        raise InputError(f"the vector of {name!r} is none: {error}") from error
+    n_dims, dtype = rows.shape[1], rows.dtype
+    if checked.shape != (n_dims,) or not np.isfinite(checked).all():
+        raise InputError(
+            f"the vector of {name!r} must have {n_dims} finite numbers; it has the shape "
+            f"{checked.shape}."
+        )
+    largest, limit = float(np.abs(checked).max()), float(np.finfo(dtype).max)
+    if largest > limit:
+        raise InputError(
+            f"the vector of {name!r} holds {largest:.3g}, and the vectors of this model are "
+            f"{dtype}, which holds at most {limit:.3g}. Scale it, or impute again with float64 "
+            "vectors."
+        )
+    return checked
+
+
 def refuse_nothing_known(is_known: np.ndarray) -> None:
     """Refuse an embedding without any known row.
 

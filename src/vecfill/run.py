@@ -29,7 +29,7 @@ from vecfill.trust.choose.columns import column_notes, column_reports
 from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.recommending import goal_of, tastes_for
 from vecfill.trust.choose.scores import GOALS
-from vecfill.trust.compare.evaluation import Evaluation, evaluate_rows
+from vecfill.trust.compare.evaluation import Comparing, Evaluation, evaluate_rows
 from vecfill.trust.lengths import true_lengths
 from vecfill.trust.notes import (
     collapsed,
@@ -344,14 +344,10 @@ def evaluate_aligned(
         without_leaks(space, leaks),
         alignment.embedding,
         alignment.is_known,
-        n_folds=folds,
-        hide=hide,
+        Comparing(n_folds=folds, hide=hide, goal=goal, candidates=candidates, seed=seed),
         rarity=alignment.rarity,
         words=alignment.words_besides,
         tastes=tastes,
-        goal=goal,
-        candidates=candidates,
-        seed=seed,
         progress=partial(progress, "Comparing methods"),
     )
     notes = () if hide == "rarest" else counts_notes(alignment, folds)

@@ -7,6 +7,31 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+
+def share_found(share: float, kind: str) -> str:
+    """Return how many of the hidden entities are found, as people say it.
+
+    Examples
+    --------
+    >>> share_found(0.26, "hidden"), share_found(0.8, "rare hidden")
+    ('One hidden entity in four is', 'Four in five rare hidden entities are')
+    >>> share_found(0.42, "hidden"), share_found(0.004, "hidden")
+    ('Two in five hidden entities are', 'Less than one hidden entity in a hundred is')
+    """
+    numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    if share < 0.01:
+        return f"Less than one {kind} entity in a hundred is"
+    if share >= 0.97:
+        return f"Nearly every {kind} entity is"
+    if share > 0.55:
+        whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
+        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {kind} entities are"
+    if 0.36 < share < 0.45:
+        return f"Two in five {kind} entities are"
+    whole = round(1 / share)
+    return f"One {kind} entity in {numbers[whole] if whole <= 10 else whole} is"
+
+
 _CELL = "text-align:{};padding:2px 14px 2px 0;vertical-align:top"
 """Styles go with each table, since nothing else of ours is there."""
 

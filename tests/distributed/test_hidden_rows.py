@@ -10,7 +10,7 @@ from vecfill.distributed.methods import SolvedRows, chosen, hidden_places
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import LatentSemantic
 from vecfill.model.space import Space
-from vecfill.trust.choose.choice import permutation_p_value
+from vecfill.trust.choose.dependence import permutation_p_value
 from vecfill.trust.choose.folds import dealt_out, fold_of
 from vecfill.trust.choose.scores import Judge
 from vecfill.trust.prove import signals as signals_module

@@ -55,8 +55,8 @@ def test_rows_have_the_mean_probability_that_is_asked_for(folders: dict[str, Pat
     least = [sample.taken(row[None])[0] for row in sample.moved(new, 1e-9 * targets)]
     assert max(least) < 0.01
     step = sample.direction()
-    rest = (moved - new) - np.outer((moved - new) @ step / (step @ step), step)
-    assert np.abs(rest).max() < 1e-6
+    across = (moved - new) - np.outer((moved - new) @ step / (step @ step), step)
+    assert np.abs(across).max() < 1e-6
 
 
 def test_a_level_is_learnt_from_words_whose_frequency_is_known(
@@ -71,15 +71,15 @@ def test_a_level_is_learnt_from_words_whose_frequency_is_known(
     known = {word: float(2 * logs[row] + 3) for word, row in ids.items()}
     of_term = 2 * np.log(0.02) + 3
     frequencies = Frequencies("counts", known, dict.fromkeys(model.terms, of_term))
-    done = levelled(sample, np.stack(list(rows(N_DIMS).values())), model.terms, ids, frequencies)
-    assert not isinstance(done, str)
+    outcome = levelled(sample, np.stack(list(rows(N_DIMS).values())), model.terms, ids, frequencies)
+    assert not isinstance(outcome, str)
     # Four terms of .02 each, as shares of a whole that they are part of.
-    assert done.after == pytest.approx(0.08 / 1.08, rel=0.1)
-    mixed = dict(zip(known, np.random.default_rng(0).normal(size=n_known), strict=True))
-    reason = levelled(sample, done.rows, model.terms, ids, replace(frequencies, known=mixed))
+    assert outcome.after == pytest.approx(0.08 / 1.08, rel=0.1)
+    shuffled = dict(zip(known, np.random.default_rng(0).normal(size=n_known), strict=True))
+    reason = levelled(sample, outcome.rows, model.terms, ids, replace(frequencies, known=shuffled))
     assert "do not go with how likely" in str(reason)
-    few = levelled(sample, done.rows, model.terms, {"w1": 1}, frequencies)
-    assert "are known for 1 whole words" in str(few)
+    refusal = levelled(sample, outcome.rows, model.terms, {"w1": 1}, frequencies)
+    assert "are known for 1 whole words" in str(refusal)
 
 
 @pytest.mark.parametrize("kind", ["llama", "bert"])
@@ -87,10 +87,10 @@ def test_distilled_rows_are_read_more_like_the_pieces_and_nothing_else_changes(
     folders: dict[str, Path], tmp_path: Path, kind: str
 ):
     far = {term: 3 * row for term, row in rows(N_DIMS).items()}
-    done = [
+    runs = [
         vf.add_tokens(folders[kind], far, tmp_path / name, distil=True) for name in ("one", "two")
     ]
-    fit = done[0].fitted
+    fit = runs[0].fitted
     assert fit is not None
     assert fit.distilled is not None
     assert fit.distilled.after < fit.distilled.before
@@ -118,11 +118,11 @@ def test_tokens_that_do_harm_are_refused_unless_forced(folders: dict[str, Path],
     with pytest.raises(vf.HarmError, match=r"Nothing was written.*too much probability.*--force"):
         vf.add_tokens(folders["llama"], huge, tmp_path / "new", check=True)
     assert not (tmp_path / "new").exists()
-    done = vf.add_tokens(folders["llama"], huge, tmp_path / "new", check=True, force=True)
-    check = done.to_dict()["check"]
+    added = vf.add_tokens(folders["llama"], huge, tmp_path / "new", check=True, force=True)
+    check = added.to_dict()["check"]
     assert check["mass"] > 0.1
     assert check["is_unchanged"]
-    assert "harm" in str(done.fitted.harm)
+    assert "harm" in str(added.fitted.harm)
 
 
 @pytest.mark.parametrize(("of_terms", "is_harm"), [(0.5, True), (0.9, False)])
@@ -153,16 +153,16 @@ def test_an_output_table_of_its_own_is_levelled_and_the_input_left_alone(
         return fitting_module.Levelled(table_rows + 1.0, "rank", 0.1, 0.2)
 
     monkeypatch.setattr(fitting_module, "levelled", moved)
-    stacked = [np.stack(list(part.values())) for part in (new, head)]
-    done = fitting_module.fitted(
+    tables = [np.stack(list(part.values())) for part in (new, head)]
+    outcome = fitting_module.fitted(
         model,
         model.tokenizer.entries(list(new)),
-        *stacked,
+        *tables,
         {"rank": Frequencies("rank", {}, {})},
         Fitting(check=False),
     )
-    np.testing.assert_array_equal(done.rows, stacked[0])
-    np.testing.assert_array_equal(done.head, stacked[1] + 1.0)
+    np.testing.assert_array_equal(outcome.rows, tables[0])
+    np.testing.assert_array_equal(outcome.head, tables[1] + 1.0)
 
 
 def test_a_model_that_changes_its_scores_has_no_level(
@@ -174,10 +174,10 @@ def test_a_model_that_changes_its_scores_has_no_level(
     new = np.stack(list(rows(N_DIMS).values()))
     entries = model.tokenizer.entries(list(rows(N_DIMS)))
     todo = Fitting(check=True, force=True)
-    done = fitting_module.fitted(model, entries, new, None, words, todo)
-    assert "are not products of hidden states" in done.notes[0]
-    assert done.harm is not None
-    assert done.harm.mass is None
+    outcome = fitting_module.fitted(model, entries, new, None, words, todo)
+    assert "are not products of hidden states" in outcome.notes[0]
+    assert outcome.harm is not None
+    assert outcome.harm.mass is None
     with pytest.raises(vf.InputError, match="level='rank' cannot be used here"):
         fitting_module.fitted(model, entries, new, None, words, replace(todo, level="rank"))
 

@@ -17,15 +17,15 @@ def test_factors_that_a_model_has_keep_their_bits_and_blank_rows_are_filled():
     factors = np.array([[0.1, 0.2], [0.0, 0.0]], np.float32)
     model = Model(factors)
     new = vf.Embedding(["tea", "gin", "rum"], [[9.0, 9.0], [3.0, 4.0], [5.0, 6.0]])
-    filled = vf.to_implicit(new, model, ["tea", "gin"])
-    assert filled.items == ("tea", "gin", "rum")
-    np.testing.assert_array_equal(filled.factors[0], factors[0])
-    np.testing.assert_array_equal(filled.factors[1:], [[3.0, 4.0], [5.0, 6.0]])
-    assert filled.model.item_factors.dtype == np.float32
-    assert filled.model._item_norms is None
+    changed = vf.to_implicit(new, model, ["tea", "gin"])
+    assert changed.items == ("tea", "gin", "rum")
+    np.testing.assert_array_equal(changed.factors[0], factors[0])
+    np.testing.assert_array_equal(changed.factors[1:], [[3.0, 4.0], [5.0, 6.0]])
+    assert changed.model.item_factors.dtype == np.float32
+    assert changed.model._item_norms is None
     assert model.item_factors is factors
-    again = vf.to_implicit(new, filled.model, filled.items)
-    np.testing.assert_array_equal(again.factors, filled.factors)
+    again = vf.to_implicit(new, changed.model, changed.items)
+    np.testing.assert_array_equal(again.factors, changed.factors)
 
 
 def test_a_model_that_does_not_fit_is_refused():
@@ -50,10 +50,10 @@ def test_implicit_recommends_cold_items():
     model.fit(csr_matrix(liked[:, :40].astype(np.float32)), show_progress=False)
     table = dict(zip(names, latent, strict=True))
     result = vf.impute(table, (names[:40], model.item_factors), names="off", force=True)
-    filled = vf.to_implicit(result, model, names[:40])
+    changed = vf.to_implicit(result, model, names[:40])
     nobody = csr_matrix((1, 60), dtype=np.float32)
-    places, scores = filled.model.recommend(0, nobody, N=60, filter_already_liked_items=False)
-    of_user = model.user_factors[0] @ filled.factors.T
+    places, scores = changed.model.recommend(0, nobody, N=60, filter_already_liked_items=False)
+    of_user = model.user_factors[0] @ changed.factors.T
     np.testing.assert_allclose(scores, of_user[places], rtol=1e-4, atol=1e-5)
     assert (places >= 40).any()
-    assert filled.model.similar_items(59, N=3)[0][0] == 59
+    assert changed.model.similar_items(59, N=3)[0][0] == 59

@@ -229,8 +229,8 @@ def n_new(table: pa.Table, expected: vf.Result) -> tuple[int, int]:
     new = [place for place, row in enumerate(MISSING_ROWS) if cells[row] is not None]
     for place in new:
         row = MISSING_ROWS[place]
-        found = np.array(cells[row], np.float32)
-        assert found.tobytes() == expected.embedding.vectors[place].tobytes()
+        vector = np.array(cells[row], np.float32)
+        assert vector.tobytes() == expected.embedding.vectors[place].tobytes()
         assert sure[row] == expected.confidence.values[place], "a vector without its confidence"
     return len(new), sum(value is not None for value in sure)
 

@@ -16,13 +16,13 @@ def test_a_table_a_list_and_a_matrix_say_the_same(tmp_path):
     path = tmp_path / "taken.csv"
     frame.to_csv(path, index=False)
     matrix = csr_array(np.array([[1, 0], [1, 1]]))
-    taken = [
+    matrices = [
         interactions(source).tastes(("rum", "gin", "tea")).taken.toarray()
         for source in (PAIRS, frame, str(path))
     ]
     named = interactions(matrix, users=["ann", "ben"], items=["tea", "rum"])
-    taken.append(named.tastes(("rum", "gin", "tea")).taken.toarray())
-    for rows in taken:
+    matrices.append(named.tastes(("rum", "gin", "tea")).taken.toarray())
+    for rows in matrices:
         np.testing.assert_array_equal(rows, [[0, 0, 1], [1, 0, 1]])
 
 

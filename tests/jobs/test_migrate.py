@@ -64,7 +64,7 @@ def test_unit_vectors_are_translated_to_unit_vectors():
 
 
 def test_bounds_of_translated_vectors_hold_about_as_often_as_they_say():
-    held = []
+    coverages = []
     for seed in range(4):
         old, new = made(0.5)
         rows = np.random.default_rng(seed).permutation(N_DOCUMENTS)
@@ -74,8 +74,8 @@ def test_bounds_of_translated_vectors_hold_about_as_often_as_they_say():
         assert migration.embedding is not None
         words = list(migration.words)
         steps, truth = (unit(side[words] - mean) for side in (migration.embedding, new))
-        held.append(((steps * truth).sum(axis=1) >= migration.lower_bound).mean())
-    assert 0.85 < np.mean(held) < 0.95
+        coverages.append(((steps * truth).sum(axis=1) >= migration.lower_bound).mean())
+    assert 0.85 < np.mean(coverages) < 0.95
 
 
 def test_documents_that_came_out_worst_are_to_be_embedded_first():
@@ -93,11 +93,11 @@ def test_queries_are_brought_to_the_old_space_and_documents_stay():
     old, new = made()
     migration = vf.migrate(old, some(new), side="queries", method=Affine())
     assert migration.embedding is None
-    moved = migration.query(new.vectors[N_PAIRS:])
-    found = (moved @ old.vectors.T).argmax(axis=1)
-    assert (found == np.arange(N_PAIRS, N_DOCUMENTS)).mean() > 0.9
+    vectors = migration.query(new.vectors[N_PAIRS:])
+    nearest = (vectors @ old.vectors.T).argmax(axis=1)
+    assert (nearest == np.arange(N_PAIRS, N_DOCUMENTS)).mean() > 0.9
     single = migration.query(new.vectors[-1])
-    np.testing.assert_allclose(single, moved[-1], atol=1e-6)
+    np.testing.assert_allclose(single, vectors[-1], atol=1e-6)
 
 
 def test_a_file_gets_the_bits_that_memory_gets(tmp_path):
@@ -140,9 +140,9 @@ def test_one_stays_if_the_new_model_is_worse():
     old, new = made()
     new = noisy(new, 0.5)
     queries = [f"q{row}" for row in range(N_DOCUMENTS)]
-    asked = vf.Embedding(queries, noisy(old, 0.1).vectors), vf.Embedding(queries, new.vectors)
+    of_both = vf.Embedding(queries, noisy(old, 0.1).vectors), vf.Embedding(queries, new.vectors)
     relevant = {query: [name] for query, name in zip(queries, NAMES, strict=True)}
-    evaluation = vf.evaluate_migration(old, some(new, 200), queries=asked, relevant=relevant, k=3)
+    evaluation = vf.evaluate_migration(old, some(new, 200), queries=of_both, relevant=relevant, k=3)
     assert evaluation.best == "stay"
     assert evaluation.verdict.startswith("Stay")
 
@@ -150,12 +150,12 @@ def test_one_stays_if_the_new_model_is_worse():
 def test_one_translates_if_the_old_model_is_worse_and_little_is_lost():
     old, new = made(0.02)
     queries = [f"q{row}" for row in range(N_DOCUMENTS)]
-    asked = (
+    of_both = (
         vf.Embedding(queries, noisy(old, 0.6).vectors),
         vf.Embedding(queries, noisy(new, 0.05).vectors),
     )
     relevant = {query: [name] for query, name in zip(queries, NAMES, strict=True)}
-    evaluation = vf.evaluate_migration(old, some(new, 200), queries=asked, relevant=relevant, k=3)
+    evaluation = vf.evaluate_migration(old, some(new, 200), queries=of_both, relevant=relevant, k=3)
     assert evaluation.best in ("queries", "documents")
     assert "Translate the" in evaluation.verdict
     assert "relevant=" not in evaluation.verdict

@@ -34,14 +34,14 @@ def test_only_empty_cells_of_the_new_column_change(tmp_path):
     migration = migrate_columns(
         tmp_path / "items.parquet", old="v1", new="v2", output=output, confidence="sure"
     )
-    filled = pa_parquet.read_table(output)
+    after = pa_parquet.read_table(output)
     assert len(migration.words) == 60
-    assert filled.column("v2").null_count == 0
-    assert filled.column("sure").null_count == 60
+    assert after.column("v2").null_count == 0
+    assert after.column("sure").null_count == 60
     for name in ("id", "v1", "note"):
-        assert filled.column(name).equals(table.column(name))
+        assert after.column(name).equals(table.column(name))
     known = np.flatnonzero(np.arange(120) % 2)
-    assert filled.column("v2").take(known).equals(table.column("v2").take(known))
+    assert after.column("v2").take(known).equals(table.column("v2").take(known))
 
 
 def test_a_file_needs_an_output_and_a_database_a_key(tmp_path):

@@ -51,16 +51,16 @@ def test_what_is_left_over_is_that_of_a_fit_without_the_row():
     rows, vectors = made()
     pair = Rotated(rows, vectors)
     unit, rotation = pair.unit_of_strength, pair.rotation
-    rest = np.arange(len(rows)) != 7
+    is_seen = np.arange(len(rows)) != 7
     # The same rotation: only the ridge is fitted again, with a mean of its own.
     missed = vectors - rotation(rows)
-    centre, mean = rows[rest].mean(axis=0), missed[rest].mean(axis=0)
-    steps = rows[rest] - centre
+    centre, mean = rows[is_seen].mean(axis=0), missed[is_seen].mean(axis=0)
+    steps = rows[is_seen] - centre
     slopes = np.linalg.solve(
-        steps.T @ steps + 0.5 * unit * np.eye(4), steps.T @ (missed[rest] - mean)
+        steps.T @ steps + 0.5 * unit * np.eye(4), steps.T @ (missed[is_seen] - mean)
     )
-    left = missed[7] - mean - (rows[7] - centre) @ slopes
-    np.testing.assert_allclose(pair.residuals(0.5)[7], left, rtol=1e-6)
+    residual = missed[7] - mean - (rows[7] - centre) @ slopes
+    np.testing.assert_allclose(pair.residuals(0.5)[7], residual, rtol=1e-6)
 
 
 def test_a_transposed_map_finds_what_the_map_would_find():

@@ -176,9 +176,11 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, is_large):
 def test_thirty_two_bits_do_for_a_choice(size):
     domain, embedding, is_known = made()
     embedding = size * embedding
-    space, given = Space(domain), KnownRows(embedding, is_known)
+    space, known_rows = Space(domain), KnownRows(embedding, is_known)
     for predictor in EVERY:
-        fine, coarse = (predictor.predict(space, given, tol=tol).vectors for tol in (1e-10, 1e-4))
+        fine, coarse = (
+            predictor.predict(space, known_rows, tol=tol).vectors for tol in (1e-10, 1e-4)
+        )
         assert coarse.dtype == fine.dtype
         np.testing.assert_allclose(coarse, fine, rtol=1e-3, atol=1e-3 * size)
     assert (coarse != fine).any() == (predictor.kernel != "linear")

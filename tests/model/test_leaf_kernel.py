@@ -24,12 +24,12 @@ def grown(**options):
 
 def test_shares_are_never_negative_sum_to_one_and_make_the_vectors():
     domain, embedding, is_known = made()
-    given = KnownRows(embedding, is_known)
-    found = LeafKernel(n_trees=9).predict(Space(domain), given)
-    shares = found.composition.mix.shares(np.arange(14))
+    known_rows = KnownRows(embedding, is_known)
+    prediction = LeafKernel(n_trees=9).predict(Space(domain), known_rows)
+    shares = prediction.composition.mix.shares(np.arange(14))
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    np.testing.assert_allclose(shares @ given.known, found.vectors, atol=1e-6)
+    np.testing.assert_allclose(shares @ known_rows.known, prediction.vectors, atol=1e-6)
 
 
 def test_any_number_of_threads_grows_the_same_trees_and_another_seed_others():
@@ -63,9 +63,9 @@ def test_rows_of_which_one_column_counts_are_mixed_by_that_column():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.permutation(200) % 2, rng.normal(size=(200, 9))])
     vectors = np.where(rows[:, :1] > 0, 1.0, -1.0) * np.ones((1, 6))
-    given = KnownRows(vectors, np.arange(200) < 150)
+    known_rows = KnownRows(vectors, np.arange(200) < 150)
     near, trees = (
-        float((predictor.predict(Space(rows), given).vectors * vectors[150:]).mean())
+        float((predictor.predict(Space(rows), known_rows).vectors * vectors[150:]).mean())
         for predictor in (Nearest(n_neighbors=10), LeafKernel())
     )
     assert trees > near + 0.2
@@ -84,15 +84,15 @@ def test_hidden_rows_are_not_among_those_from_which_trees_grow():
 
 def test_rows_that_come_later_go_through_the_trees_that_were_kept():
     domain, embedding, is_known = made()
-    space, given = Space(domain), KnownRows(embedding, is_known)
+    space, known_rows = Space(domain), KnownRows(embedding, is_known)
     trees = LeafKernel(n_trees=5)
-    stored = trees.kept(space, given, lambda: embedding)
+    stored = trees.kept(space, known_rows, lambda: embedding)
     again = KnownRows(embedding, is_known)
     trees.restore(space, again, stored)
     # Without the rows of the fit, so nothing can be grown again.
     later, rows = Space(domain), New(domain[:3] + 0.1)
     np.testing.assert_array_equal(
-        trees.predict(later, again, rows).vectors, trees.predict(space, given, rows).vectors
+        trees.predict(later, again, rows).vectors, trees.predict(space, known_rows, rows).vectors
     )
     assert again.once(("forest", trees), lambda: None) is not None
 

@@ -122,16 +122,16 @@ def test_a_member_with_a_trend_and_one_that_the_space_does_not_admit_are_refused
 @pytest.mark.parametrize("whitening", [0.2, 0.5])
 def test_a_whitened_stack_is_the_same_mix_of_whitened_known_vectors(whitening):
     domain, embedding, is_known = made()
-    space, given = Space(domain), KnownRows(embedding, is_known)
-    found = replace(STACK, whitening=whitening).predict(space, given)
-    plain = STACK.predict(space, given)
+    space, known_rows = Space(domain), KnownRows(embedding, is_known)
+    found = replace(STACK, whitening=whitening).predict(space, known_rows)
+    plain = STACK.predict(space, known_rows)
     shares = found.composition.mix.shares(np.arange(14))
     np.testing.assert_array_equal(shares, plain.composition.mix.shares(np.arange(14)))
-    mean = given.known.mean(axis=0, dtype=np.float64)
+    mean = known_rows.known.mean(axis=0, dtype=np.float64)
     # Row by row: each is as long as before, so what was done to it is linear but for its length.
-    whitened = Whitening.of(given.known).applied(shares @ (given.known - mean), whitening)
+    whitened = Whitening.of(known_rows.known).applied(shares @ (known_rows.known - mean), whitening)
     np.testing.assert_allclose(mean + whitened, found.vectors, atol=1e-5)
-    lengths = [np.linalg.norm(each.vectors - mean, axis=1) for each in (found, plain)]
+    lengths = [np.linalg.norm(prediction.vectors - mean, axis=1) for prediction in (found, plain)]
     np.testing.assert_allclose(*lengths, rtol=1e-5)
 
 

@@ -11,7 +11,7 @@ from vecfill.trust.choose import decision as decision_module
 from vecfill.trust.choose.choice import choose, honest_scores
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
-from vecfill.trust.compare.evaluation import evaluate_rows
+from vecfill.trust.compare.evaluation import Comparing, evaluate_rows
 from vecfill.trust.prove.hidden import Hidden, hide_and_impute
 from vecfill.trust.prove.learning import learn_confidence
 from vecfill.trust.prove.relation import cross_fitted
@@ -61,7 +61,7 @@ def test_in_each_fold_the_method_is_chosen_without_the_hidden_rows(monkeypatch):
         return choose(space, vectors, mask, **options)
 
     monkeypatch.setattr(decision_module, "choose", recorded)
-    evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
+    evaluate_rows(Space(domain), embedding, is_known, Comparing(n_folds=3))
     *in_folds, at_the_end = seen
     assert (at_the_end == is_known).all()
     hidden = [is_known & ~mask for mask in in_folds]

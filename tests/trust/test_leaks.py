@@ -12,7 +12,8 @@ from vecfill.inputs.prepared import Domain, Source, joint
 from vecfill.model.sources import space_of
 from vecfill.model.space import Space
 from vecfill.trust.choose import candidates
-from vecfill.trust.choose.choice import choose, permutation_p_value
+from vecfill.trust.choose.choice import choose
+from vecfill.trust.choose.dependence import permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds, rarest_block
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.leaks import leaks_of

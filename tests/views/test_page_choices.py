@@ -129,8 +129,8 @@ def _as_seen(colour: str) -> np.ndarray:
     """Return L*, a*, b* of a colour as people without green cones see it."""
     encoded = np.array([int(colour[place : place + 2], 16) for place in (0, 2, 4)]) / 255
     linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(DEUTERANOPIA @ linear, 0, 1)
+    colours = np.clip(DEUTERANOPIA @ linear, 0, 1)
     to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    ratio = np.array(to_xyz) @ seen / np.array([0.95047, 1.0, 1.08883])
+    ratio = np.array(to_xyz) @ colours / np.array([0.95047, 1.0, 1.08883])
     x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])

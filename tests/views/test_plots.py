@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from vecfill import Embedding, InputError, impute
 from vecfill.model.space import Space, WeightsKey
-from vecfill.trust.compare.evaluation import evaluate_rows
+from vecfill.trust.compare.evaluation import Comparing, evaluate_rows
 from vecfill.views import plots
 
 
@@ -20,7 +20,10 @@ def evaluation():
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(60, 3))
     return evaluate_rows(
-        Space(np.tanh(latent)), latent @ rng.normal(size=(3, 5)), np.ones(60, bool), n_folds=2
+        Space(np.tanh(latent)),
+        latent @ rng.normal(size=(3, 5)),
+        np.ones(60, bool),
+        Comparing(n_folds=2),
     )
 
 

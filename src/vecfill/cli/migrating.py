@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -82,16 +83,24 @@ BudgetOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """By what it is judged whether to translate."""
+
+    queries: QueriesOption = None
+    old_queries: OldQueriesOption = None
+    relevant: RelevantOption = None
+    budget: BudgetOption = 0.5
+
+
+@options.grouped
 def migrate(
     old: OldArgument,
     new_sample: SampleArgument,
     *,
     output: OutputOption = None,
     side: SideOption = "documents",
-    queries: QueriesOption = None,
-    old_queries: OldQueriesOption = None,
-    relevant: RelevantOption = None,
-    budget: BudgetOption = 0.5,
+    judging: Judging,
     table: TableOption = None,
     figure: FigureOption = None,
     seed: options.SeedOption = 0,
@@ -103,35 +112,30 @@ def migrate(
 
     With OUTPUT, what has no vector in NEW_SAMPLE is translated, and what has one keeps it.
     """
-    _refuse_unused(output, side, queries, old_queries, relevant, table, figure)
+    _refuse_unused(output, side, judging, table, figure)
     with console.Progress() as progress:
         common: dict[str, Any] = {"seed": seed, "n_jobs": jobs, "progress": progress}
         if output is None:
             from vecfill.jobs.migrate import evaluate_migration
 
-            asked = None if queries is None else (old_queries, queries)
-            evaluation = evaluate_migration(
-                old, new_sample, queries=asked, relevant=_answers(relevant), budget=budget, **common
-            )
+            queries = None
+            if judging.queries is not None:
+                queries = judging.old_queries, judging.queries
+            common |= {"relevant": _answers(judging.relevant), "budget": judging.budget}
+            evaluation = evaluate_migration(old, new_sample, queries=queries, **common)
             _draw(evaluation, figure, overwrite=overwrite)
             console.show(evaluation, (), json=json)
             return
         from vecfill.jobs.migrate import migrate as migrated
 
-        rows = queries if side == "queries" else None
+        rows = judging.queries if side == "queries" else None
         files: dict[str, Any] = {"output": output, "table": table, "overwrite": overwrite}
         migration = migrated(old, new_sample, side=side, queries=rows, **files, **common)
     console.show(migration, (), json=json)
 
 
 def _refuse_unused(
-    output: Path | None,
-    side: str,
-    queries: Path | None,
-    old_queries: Path | None,
-    relevant: Path | None,
-    table: Path | None,
-    figure: Path | None,
+    output: Path | None, side: str, judging: Judging, table: Path | None, figure: Path | None
 ) -> None:
     """Refuse options that would be ignored."""
     from vecfill.errors import InputError
@@ -141,13 +145,13 @@ def _refuse_unused(
             raise InputError(
                 "--side and --table are about vectors that are written. Name a file (-o)."
             )
-        if (queries is None) != (old_queries is None):
+        if (judging.queries is None) != (judging.old_queries is None):
             raise InputError(
                 "queries are needed from both models. Pass --queries and --old-queries."
             )
         return
-    judging = {"--old-queries": old_queries, "--relevant": relevant, "--figure": figure}
-    for name, value in judging.items():
+    unused = {"--old-queries": judging.old_queries, "--relevant": judging.relevant}
+    for name, value in {**unused, "--figure": figure}.items():
         if value is not None:
             raise InputError(
                 f"{name} is for the question whether to translate, and -o translates. Run the "
@@ -174,6 +178,6 @@ def _draw(evaluation: MigrationEvaluation, path: Path | None, *, overwrite: bool
     from vecfill.io import atomic_output
     from vecfill.views.plots import recall_by_share
 
-    drawn = recall_by_share(evaluation)
+    picture = recall_by_share(evaluation)
     with atomic_output(path, overwrite=overwrite) as file:
-        drawn.savefig(file, format=path.suffix.removeprefix(".") or "svg")
+        picture.savefig(file, format=path.suffix.removeprefix(".") or "svg")

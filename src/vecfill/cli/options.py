@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -115,6 +115,44 @@ def shared(*kinds: type[Request], without: Collection[str] = ()) -> Any:
         return called
 
     return with_options
+
+
+def grouped(command: Command) -> Command:
+    """Let a command take a dataclass where the shell sees an option for each of its fields.
+
+    Examples
+    --------
+    >>> from vecfill.trust.prove.sanity import Example
+    >>> @grouped
+    ... def show(path: str, *, example: Example) -> None:
+    ...     print(path, example)
+    >>> show(path="terms.txt", entity="silver", nearest=("gold", "iron"))
+    terms.txt silver: gold, iron
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    kinds: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+    fields_of = {
+        name: inspect.signature(kind, eval_str=True).parameters for name, kind in kinds.items()
+    }
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        for name, kind in kinds.items():
+            options = {field: values.pop(field) for field in fields_of[name] if field in values}
+            values[name] = kind(**options)
+        command(**values)
+
+    signature = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, own_parameter in parameters.items()
+        for parameter in (fields_of[name].values() if name in kinds else [own_parameter])
+    ]
+    cast(Any, called).__signature__ = inspect.Signature(signature)
+    return called
 
 
 def _parameters(kind: type[Request], without: Collection[str]) -> list[inspect.Parameter]:

@@ -33,7 +33,8 @@ from vecfill.model.predictors.base import TOL
 from vecfill.model.stretch import stretch_of
 from vecfill.requests import Method
 from vecfill.trust.choose.candidates import FIRST_RIDGE, with_trends
-from vecfill.trust.choose.choice import ChanceOf, Choice, judged, permutation_p_value
+from vecfill.trust.choose.choice import ChanceOf, Choice, judged
+from vecfill.trust.choose.dependence import permutation_p_value
 from vecfill.trust.choose.folds import Fold, dealt_out, fold_of
 from vecfill.trust.choose.scores import Judge
 from vecfill.trust.choose.trials import pool_of

@@ -20,8 +20,8 @@ from vecfill.distributed.preparing import View
 from vecfill.distributed.tasks import Runner, Task
 from vecfill.inputs.prepared import Domain
 from vecfill.model.space import Space
-from vecfill.trust.choose.choice import ChanceOf, permutation_p_value
-from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
+from vecfill.trust.choose.choice import ChanceOf
+from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value, permutation_p_value
 from vecfill.trust.choose.twins import FEWEST_DIMS, MOST_DISTINCT, near_pairs
 from vecfill.trust.prove.leaks import Leak, leaks_of
 

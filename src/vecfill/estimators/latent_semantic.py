@@ -18,7 +18,10 @@ from vecfill.method.propagation import Convergence, Outcome
 from vecfill.method.solve.system import RESIDUAL_TOL
 from vecfill.model.fitted import Model, fit
 from vecfill.model.predictors import LatentSemantic
-from vecfill.model.space import METRICS, Space
+from vecfill.model.preparation import unit_rows
+from vecfill.model.space import Rows, Space
+
+METRICS = ("euclidean", "cosine", "precomputed")
 
 
 class EmbeddingImputer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -201,7 +204,9 @@ class LatentSemanticImputer(EmbeddingImputer):
         (across).
         """
         model = self._fitted()
-        new_rows = model.space.checked_new_rows(X, self.metric)
+        new_rows = self._rows(X)
+        if not model.space.has_vectors:
+            checks.refuse_negative_distances(new_rows)
         validate_data(self, X, reset=False, skip_check_array=True)
         return model.vectors_of_new(new_rows)
 
@@ -239,11 +244,19 @@ class LatentSemanticImputer(EmbeddingImputer):
     def _space(self, X: Any) -> Space:
         options = {"neighbors": self.neighbors, "n_jobs": self.n_jobs}
         # The rows are checked first: scikit-learn wants the number of features counted after.
-        space = Space.of_array(X, self.metric, min_degrees=(self.min_degree,), **options)
+        rows, is_distances = self._rows(X), self.metric == "precomputed"
+        if is_distances:
+            rows = checks.square_distances(rows)
+        space = Space(rows, is_distances=is_distances, min_degrees=(self.min_degree,), **options)
         validate_data(self, X, reset=True, skip_check_array=True)
         if self.weight_rule != "simplex":
             space.refuse_without_vectors(f"weight_rule={self.weight_rule!r}")
         return space
+
+    def _rows(self, X: Any) -> Rows:
+        rows = checks.domain_rows(X)
+        # A row of zeros has no direction; it stays zero, as far from all others.
+        return unit_rows(rows) if self.metric == "cosine" else rows
 
     def _warn_if_unfinished(self) -> None:
         convergence = self._convergence()

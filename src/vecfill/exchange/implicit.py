@@ -70,12 +70,12 @@ def to_implicit(result: Found, model: Any = None, items: Sequence[str] | None = 
     place = {name: number for number, name in enumerate(names)}
     is_blank = (factors == 0).all(axis=1)
     new = [name for name in rows.words if name not in place]
-    filled = np.vstack([factors, np.zeros((len(new), factors.shape[1]), factors.dtype)])
+    all_factors = np.vstack([factors, np.zeros((len(new), factors.shape[1]), factors.dtype)])
     place |= {name: len(names) + number for number, name in enumerate(new)}
     for name, vector in zip(rows.words, rows.vectors, strict=True):
         if place[name] >= len(names) or is_blank[place[name]]:
-            filled[place[name]] = vector
-    return Factors(_with_items(model, filled), (*names, *new), filled)
+            all_factors[place[name]] = vector
+    return Factors(_with_items(model, all_factors), (*names, *new), all_factors)
 
 
 def _factors(model: Any, n_dims: int) -> np.ndarray:

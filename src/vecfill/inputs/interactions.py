@@ -86,8 +86,8 @@ class Interactions:
 
     def __repr__(self) -> str:
         n_users, n_items = self.matrix.shape
-        what = "rated" if self.is_rated else "taken"
-        return f"Interactions({n_users:,} users, {n_items:,} items, {self.matrix.nnz:,} {what})"
+        verb = "rated" if self.is_rated else "taken"
+        return f"Interactions({n_users:,} users, {n_items:,} items, {self.matrix.nnz:,} {verb})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return sizes, for manifests."""
@@ -126,22 +126,22 @@ class Interactions:
         # A last column without anything, for entities that nobody took.
         wide = csr_array((of_entities.data, of_entities.indices, of_entities.indptr),
                          shape=(n_others, n_names + 1))  # fmt: skip
-        taken = csr_array(wide[:, np.where(places >= 0, places, n_names)])
-        others = self.items if are_users else self.users
+        ratings = csr_array(wide[:, np.where(places >= 0, places, n_names)])
+        other_names = self.items if are_users else self.users
         vectors = None
         if self.vectors is not None:
-            n_lacking = sum(name not in self.vectors for name in others or ())
-            if others is None or n_lacking:
+            n_lacking = sum(name not in self.vectors for name in other_names or ())
+            if other_names is None or n_lacking:
                 side = "items" if are_users else "users"
                 raise InputError(
                     "vectors= has none for "
                     + ("interactions without names. Name both sides."
-                       if others is None
-                       else f"{n_lacking:,} of {len(others):,} {side}. "
+                       if other_names is None
+                       else f"{n_lacking:,} of {len(other_names):,} {side}. "
                        "Pass one for each, or leave vectors= out: they are solved then.")
                 )  # fmt: skip
-            vectors = np.asarray(self.vectors[list(others)], np.float64)
-        return Tastes(taken, self.is_rated, are_users, vectors)
+            vectors = np.asarray(self.vectors[list(other_names)], np.float64)
+        return Tastes(ratings, self.is_rated, are_users, vectors)
 
 
 def interactions(
@@ -187,9 +187,9 @@ def interactions(
     """
     if entities is not None and entities not in SIDES:
         raise InputError(f"entities={entities!r} is none of {', '.join(SIDES)}.")
-    others = None if vectors is None else as_embedding(vectors)
+    other_vectors = None if vectors is None else as_embedding(vectors)
     if issparse(data):
-        return _of_matrix(data, users, items, entities, others)
+        return _of_matrix(data, users, items, entities, other_vectors)
     if users is not None or items is not None:
         raise InputError("users= and items= name the rows and columns of a matrix, and a table has "
                          "its own names. Leave them out.")  # fmt: skip
@@ -218,7 +218,7 @@ def interactions(
             raise InputError(f"{frame.label}, column {title!r}: ratings are numbers above 0.")
     shape = (len(sides[0]), len(sides[1]))
     matrix = _counted_once(coo_array((values, tuple(codes)), shape))
-    return Interactions(sides[0], sides[1], matrix, title is not None, entities, others)
+    return Interactions(sides[0], sides[1], matrix, title is not None, entities, other_vectors)
 
 
 def _of_matrix(
@@ -234,16 +234,16 @@ def _of_matrix(
     ):
         if names is not None and len(names) != length:
             raise InputError(f"{side}= has {len(names):,} names, and the matrix {length:,} {side}.")
-    taken = coo_array(matrix).astype(np.float64)
-    if not np.isfinite(taken.data).all() or (taken.data < 0).any():
+    entries = coo_array(matrix).astype(np.float64)
+    if not np.isfinite(entries.data).all() or (entries.data < 0).any():
         raise InputError("the matrix of interactions holds numbers below 0 or not finite ones.")
-    taken.eliminate_zeros()
+    entries.eliminate_zeros()
     # Counts of plays are no ratings: a matrix says what was taken, and a table may say how liked.
-    taken.data = np.ones(len(taken.data))
+    entries.data = np.ones(len(entries.data))
     return Interactions(
         None if users is None else tuple(map(str, users)),
         None if items is None else tuple(map(str, items)),
-        csr_array(taken),
+        csr_array(entries),
         False,
         entities,
         vectors,
@@ -281,8 +281,8 @@ def _rating(frame: Frame, rating: str | None, names: tuple[str, str]) -> str | N
     if rating is not None:
         _refuse_unknown(frame, rating)
         return rating
-    others = [name for name in frame.names if name not in names and name.lower() in RATINGS]
-    return others[0] if others else None
+    rating_names = [name for name in frame.names if name not in names and name.lower() in RATINGS]
+    return rating_names[0] if rating_names else None
 
 
 def _refuse_unknown(frame: Frame, name: str) -> None:

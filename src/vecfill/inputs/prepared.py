@@ -7,9 +7,9 @@ them. Entities may be missing from any source; the domain has every entity that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -144,7 +144,7 @@ class LateSource(Protocol):
     """A source whose rows depend on the embedding or on other sources.
 
     A text may be read by the word vectors of the embedding, and a graph describes those of its
-    nodes that other sources name.
+    nodes that other sources name: it has `of_others`, which returns it for those names.
     """
 
     title: ClassVar[str]
@@ -162,15 +162,6 @@ class LateSource(Protocol):
         The one that does best on hidden entities is taken. `words` has the word of each known
         entity.
         """
-        ...
-
-
-@runtime_checkable
-class FollowingSource(Protocol):
-    """A source that names more than entities, such as a graph of films and of who made them."""
-
-    def of_others(self, names: Sequence[str]) -> LateSource:
-        """Return the source for the entities that other sources name."""
         ...
 
 
@@ -201,6 +192,16 @@ class Source:
         if self.late is not None:
             return self.late.entities
         return tuple(dict.fromkeys(name for domain in self.variants for name in domain.entities))
+
+    @property
+    def follows_others(self) -> bool:
+        """Whether it names more than entities, as a graph of films and of who made them does."""
+        return hasattr(self.late, "of_others")
+
+    def of_others(self, names: Sequence[str]) -> Source:
+        """Return the source for the entities that other sources name, if it follows them."""
+        late: Any = self.late
+        return replace(self, late=late.of_others(names)) if self.follows_others else self
 
     @property
     def is_bare(self) -> bool:

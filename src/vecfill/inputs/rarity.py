@@ -297,6 +297,6 @@ def _odds(trait: np.ndarray) -> float:
     return (float(trait.sum()) + 0.5) / (float((~trait).sum()) + 0.5)
 
 
-def counts_of(source: Mapping[str, Any], entities: tuple[str, ...]) -> np.ndarray:
+def counts_of(source: Mapping[str, Any], entities: Sequence[str]) -> np.ndarray:
     """Return the count of each entity, NaN where there is none."""
     return np.array([float(source.get(entity, np.nan)) for entity in entities])

@@ -13,7 +13,7 @@ from vecfill.checks import is_sparse
 from vecfill.errors import InputError
 from vecfill.inputs.domain import as_domain, is_embedding
 from vecfill.inputs.embeddings import KINDS
-from vecfill.inputs.prepared import Domain, FollowingSource, Source, is_late, joint
+from vecfill.inputs.prepared import Domain, Source, is_late, joint
 
 
 def edges(source: Any, *, columns: Any = None, n_dims: int | None = None) -> Domain:
@@ -87,16 +87,9 @@ def asked(sources: Sequence[Source]) -> list[Source]:
     """Return sources; a graph that names more than entities describes those that others name."""
     names: dict[str, None] = {}
     for source in sources:
-        if not isinstance(source.late, FollowingSource):
+        if not source.follows_others:
             names |= dict.fromkeys(source.entities)
-    if not names:
-        return list(sources)
-    return [
-        replace(source, late=source.late.of_others(tuple(names)))
-        if isinstance(source.late, FollowingSource)
-        else source
-        for source in sources
-    ]
+    return [source.of_others(tuple(names)) for source in sources] if names else list(sources)
 
 
 def numbered(table: Sequence[Any]) -> Iterable[tuple[str, Any]]:

@@ -86,11 +86,11 @@ def run_demo(
 
     result = impute(table, base, method=evaluation.decision, **options)
     say(f"\n2. Vectors. {count(len(result.embedding), 'animal')} imputed. {_trust(result)}")
-    shown = result.embedding.words[:3] if quick else SHOWN
-    say(_indented("\n".join(_neighbors(result, base, name) for name in shown)))
+    terms = result.embedding.words[:3] if quick else SHOWN
+    say(_indented("\n".join(_neighbors(result, base, name) for name in terms)))
 
     say("\n3. Why. What one of them is made of:\n")
-    explained = shown[0] if quick else EXPLAINED
+    explained = terms[0] if quick else EXPLAINED
     say(_indented(str(result.explain(explained, n=3))))
 
     refusal = None

@@ -87,7 +87,7 @@ class Migration:
 
     def __str__(self) -> str:
         trust = self.translator.trust
-        what = "documents" if self.translator.side == "documents" else "queries"
+        things = "documents" if self.translator.side == "documents" else "queries"
         lines = [
             f"Learnt from {count(self.n_pairs, 'document')} with both vectors: "
             f"{self.predictor.in_words()}.",
@@ -98,7 +98,7 @@ class Migration:
             low, middle, high = np.quantile(self.confidence, [0.1, 0.5, 0.9])
             lines.insert(
                 1,
-                f"Translated {len(self.words):,} {what}; confidence {middle:.2f}, eight in ten "
+                f"Translated {len(self.words):,} {things}; confidence {middle:.2f}, eight in ten "
                 f"from {low:.2f} to {high:.2f}.",
             )
         return "\n".join(lines)
@@ -245,10 +245,10 @@ def evaluate_migration(
     checks.number(budget, "budget", low=0, high=1)
     checks.whole_number(seed, "seed", low=0)
     names, pairs, n_old = names_and_pairs(old, read(new_sample))
-    asked = queries_of(queries, relevant, names, pairs)
+    questions = queries_of(queries, relevant, names, pairs)
     tell = partial(progress or quiet, "Searching")
     options: dict[str, Any] = {"k": k, "budget": budget, "seed": seed, "n_jobs": n_jobs}
-    return evaluate_pairs(pairs, asked, n_wanted=n_old - len(pairs), **options, progress=tell)
+    return evaluate_pairs(pairs, questions, n_wanted=n_old - len(pairs), **options, progress=tell)
 
 
 def _refuse_unused(side: str, queries: Any, output: Any) -> None:
@@ -328,8 +328,8 @@ def _filled(
         trust.append(np.stack([expected, bound])[:, ~is_known])
         tell(len(words), len(space))
     # Re-embedded documents that the old embedding lacks come last.
-    here = set(words)
-    more = [name for name in known if name not in here]
+    old_words = set(words)
+    more = [name for name in known if name not in old_words]
     if sample is not None and more:
         space[len(words) :] = sample[more]
     confidence, lower_bound = np.concatenate(trust, axis=1)

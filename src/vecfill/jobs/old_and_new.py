@@ -43,11 +43,11 @@ def names_and_pairs(old: Any, sample: Embedding) -> tuple[list[str], Pairs, int]
             "check it. Embed more documents with the new model, under the same names."
         )
     rows, vectors = np.asarray(old[names]), np.asarray(sample[names])
-    for what, side in (("old", rows), ("new", vectors)):
+    for age, side in (("old", rows), ("new", vectors)):
         if not np.isfinite(side).all():
             bad = names[int(np.argmin(np.isfinite(side).all(axis=1)))]
             raise InputError(
-                f"the {what} vector of {printable(bad)!r} holds NaN or infinity. Leave the "
+                f"the {age} vector of {printable(bad)!r} holds NaN or infinity. Leave the "
                 "document out, or repair its vector."
             )
     return names, Pairs(rows, vectors), n_old
@@ -63,13 +63,13 @@ def blocks_of(old: Any) -> Iterator[tuple[list[str], np.ndarray]]:
         return
     names: list[str] = []
     parts: list[np.ndarray] = []
-    seen: set[str] = set()
+    earlier: set[str] = set()
     with Scan(old) as scan:
         for batch in scan:
             places = []
             for place, word in enumerate(batch.words):
-                if word not in seen:
-                    seen.add(word)
+                if word not in earlier:
+                    earlier.add(word)
                     places.append(place)
             vectors = batch.vectors(places)
             if not (is_finite := np.isfinite(vectors).all(axis=1)).all():
@@ -103,10 +103,10 @@ def queries_of(
             "queries= must be a pair: the queries embedded by the old model, and by the new one."
         )
     of_old, of_new = (read(side) for side in queries)
-    for what, side, ours in (("old", of_old, pairs.old), ("new", of_new, pairs.new)):
+    for age, side, ours in (("old", of_old, pairs.old), ("new", of_new, pairs.new)):
         if side.n_dims != ours.shape[1]:
             raise InputError(
-                f"the {what} model's queries have {side.n_dims} dimensions, and its documents "
+                f"the {age} model's queries have {side.n_dims} dimensions, and its documents "
                 f"{ours.shape[1]}. Pass (queries of the old model, queries of the new one)."
             )
     texts = [word for word in of_old.words if word in of_new]

@@ -101,8 +101,8 @@ def extend_model(
         # The page waits under a temporary name: a full disk stops us before the folder is there.
         if requested.report is not None:
             title = f"New tokens of {Path(folder).name}"
-            said = tuple(f"{label}: {text}." for label, text in prepared.fitted.lines())
-            result = replace(result, notes=(*said, *result.notes))
+            lines = tuple(f"{label}: {text}." for label, text in prepared.fitted.lines())
+            result = replace(result, notes=(*lines, *result.notes))
             write_report(result, requested.report, evaluation=compared, title=title)
         added = prepared.written(output)
     return NewTokens(imputation, added, compared)

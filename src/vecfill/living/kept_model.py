@@ -14,7 +14,7 @@ from vecfill import checks
 from vecfill.embedding import Embedding, printable
 from vecfill.errors import InputError
 from vecfill.inputs.names.kept_names import KeptNames
-from vecfill.inputs.rarity import has_several_words, minus_log_count
+from vecfill.inputs.rarity import counts_of, has_several_words, minus_log_count
 from vecfill.living.file import FileParts, Kept, fitting_parts
 from vecfill.living.state import State, derived
 from vecfill.method.engine import row_blocks
@@ -296,27 +296,11 @@ class KeptModel:
                 f"known is {type(known).__name__}, not a mapping. Pass the new vector of each "
                 "entity, such as {'Oslo': [0.1, 0.2]}."
             )
-        return {self._row(name): self._checked(name, known[name]) for name in known}
-
-    def _checked(self, name: str, vector: Any) -> np.ndarray:
-        try:
-            checked = checks.embedding_rows(np.asarray(vector)[None])[0]
-        except ValueError as error:
-            raise InputError(f"the vector of {printable(name)!r} is none: {error}") from error
-        n_dims, dtype = self._kept.embedding.shape[1], self._kept.embedding.dtype
-        if checked.shape != (n_dims,) or not np.isfinite(checked).all():
-            raise InputError(
-                f"the vector of {printable(name)!r} must have {n_dims} finite numbers; it has the "
-                f"shape {checked.shape}."
-            )
-        largest, limit = float(np.abs(checked).max()), float(np.finfo(dtype).max)
-        if largest > limit:
-            raise InputError(
-                f"the vector of {printable(name)!r} holds {largest:.3g}, and the vectors of this "
-                f"model are {dtype}, which holds at most {limit:.3g}. Scale it, or impute again "
-                "with float64 vectors."
-            )
-        return checked
+        like = self._kept.embedding
+        return {
+            self._row(name): checks.vector_like(known[name], like, printable(name))
+            for name in known
+        }
 
     def _offsets_of_new(
         self, names: Sequence[str], counts: Mapping[str, float], rarity_of_mix: np.ndarray
@@ -332,7 +316,7 @@ class KeptModel:
                     "account. Leave it out."
                 )
             return np.zeros((len(names), 1)), ()
-        of_counts = _counts_of(names, counts)
+        of_counts = counts_of(counts, names)
         is_used = self._kept.rule.uses_own
         if counts and not is_used:
             raise InputError(
@@ -357,7 +341,7 @@ class KeptModel:
         """
         if self._kept.rule is None:
             return np.full(len(names), np.nan)
-        of_counts = minus_log_count(_counts_of(names, counts))
+        of_counts = minus_log_count(counts_of(counts, names))
         return np.where(self._are_spared(names), rarity_of_mix, of_counts)
 
     def _are_spared(self, names: Sequence[str]) -> np.ndarray:
@@ -414,7 +398,3 @@ class KeptModel:
             for_adding=None,
             confidence=None,
         )
-
-
-def _counts_of(names: Sequence[str], counts: Mapping[str, float]) -> np.ndarray:
-    return np.array([counts.get(name, np.nan) for name in names], np.float64)

@@ -34,17 +34,17 @@ class Stopwatch:
         self._stage: str | None = None
         self._begun = 0.0
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, n_done: int, total: int) -> None:
         """Show what is being done; a stage ends with the next one, or when all of it is done."""
-        self._show(what, done, total)
-        is_over = bool(total) and done >= total
-        if what == self._stage and not is_over:
+        self._show(stage, n_done, total)
+        is_over = bool(total) and n_done >= total
+        if stage == self._stage and not is_over:
             return
         now = self._clock()
         if self._stage is not None:
             spent = now - self._begun
             self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + spent
-        self._stage, self._begun = None if is_over else what, now
+        self._stage, self._begun = None if is_over else stage, now
 
     @property
     def seconds(self) -> Mapping[str, float]:

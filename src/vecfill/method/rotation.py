@@ -103,9 +103,9 @@ class Rotated:
         if np.isinf(strength):
             return self.missed[rows]
         along, widened = self.steps[rows] @ self.axes, self._widened(strength)
-        left = self.missed[rows] - along @ (self._along / widened[:, None])
+        residuals = self.missed[rows] - along @ (self._along / widened[:, None])
         leverage = (along**2 / widened).sum(axis=1) + 1.0 / len(self.steps)
-        return left / (1.0 - np.minimum(leverage, MOST_LEVERAGE))[:, None]
+        return residuals / (1.0 - np.minimum(leverage, MOST_LEVERAGE))[:, None]
 
     def best_strength(self) -> float:
         """Return the strength whose leave-one-out predictions point best, infinity included."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from vecfill._types import KnownMask
 from vecfill.inputs.rarity import minus_log_count
 from vecfill.model.known import KnownRows
 
@@ -201,3 +202,10 @@ class OffsetRule:
             "uses_own": self.uses_own,
             "learnt_on": "known rows" if self.curve is None else "the whole vocabulary",
         }
+
+
+def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> KnownRows:
+    """Return seen rows that have lost their offset."""
+    plain = vectors.copy()
+    plain[is_seen] -= offsets.known
+    return KnownRows(plain, is_seen)

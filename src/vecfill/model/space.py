@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from vecfill import checks
 from vecfill.errors import InputError
 from vecfill.inputs.prepared import Domain
 from vecfill.method.graph import (
@@ -42,8 +41,6 @@ the paper's delta; 20 is a guess at what noisy domains need."""
 
 LARGE = 10_000_000
 """Entries above which memory counts more than time: 80 MB for each preparation that is kept."""
-
-METRICS = ("euclidean", "cosine", "precomputed")
 
 Rows = Any
 """A dense array or a CSR array."""
@@ -149,19 +146,6 @@ class Space:
         return space
 
     @classmethod
-    def of_array(cls, X: Any, metric: str, **options: Any) -> Space:
-        """Return the space of rows that a caller passes as an array, checked.
-
-        `metric` is ``"euclidean"``; ``"cosine"``, the same on rows of unit length; or
-        ``"precomputed"``: `X` holds the distances of all rows from all rows.
-        """
-        rows = checks.domain_rows(X)
-        is_distances = metric == "precomputed"
-        if is_distances:
-            rows = checks.square_distances(rows)
-        return cls(_measured(rows, metric), is_distances=is_distances, **options)
-
-    @classmethod
     def stored(cls, part: Callable[[str], Any], *, n_jobs: int | None = None) -> Space:
         """Return a stored space, which asks for a `part` by name when it is first needed."""
         space = cls.__new__(cls)
@@ -249,9 +233,9 @@ class Space:
         # What is small is worth more than the memory: it may be asked for again.
         if not self.is_large:
             return
-        kept = {("rows", preparation) for preparation in ("as_given", *preparations_used)}
+        stay = {("rows", preparation) for preparation in ("as_given", *preparations_used)}
         for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == "rows"]:
-            if key not in kept:
+            if key not in stay:
                 del self._kept[key]
 
     def keep_only(self, preparations: Collection[str]) -> None:
@@ -304,16 +288,6 @@ class Space:
         if key.weight_rule != "simplex":
             self.refuse_without_vectors(f"weight_rule={key.weight_rule!r}")
         return convex_weights_of_distances(rows, graph.graph, **options)
-
-    def checked_new_rows(self, X: Any, metric: str) -> Rows:
-        """Return rows of new entities, to be compared with those of this space.
-
-        Of a space of distances, they hold the distances from new rows (down) to its rows (across).
-        """
-        rows = checks.domain_rows(X)
-        if not self.has_vectors:
-            checks.refuse_negative_distances(rows)
-        return _measured(rows, metric)
 
     def preparing(self, preparation: str) -> FittedPreparation:
         """Return what a preparation learnt from the rows, to prepare others in the same way."""
@@ -420,8 +394,3 @@ def _preparation_of(key: Hashable) -> str | None:
     if isinstance(about, WeightsKey):
         return about.preparation
     return about if isinstance(about, str) and base_of(about) in PREPARATIONS else None
-
-
-def _measured(rows: Rows, metric: str) -> Rows:
-    # A row of zeros has no direction; it stays zero, as far from all others.
-    return unit_rows(rows) if metric == "cosine" else rows

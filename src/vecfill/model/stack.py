@@ -116,6 +116,19 @@ class Stack(Predictor):
             "whitening": self.whitening,
         }
 
+    def cheapened(self) -> Predictor:
+        """Return one member: a quick one before one that propagates; of several, what counts most.
+
+        Examples
+        --------
+        >>> from vecfill.model.predictors import PAPER, KernelRidge
+        >>> members = PAPER, KernelRidge(), KernelRidge("unit_rows")
+        >>> print(Stack(members, (0.5, 0.2, 0.3)).cheapened())
+        unit_rows, rbf kernel ridge
+        """
+        members = zip(self.members, self.weights, strict=True)
+        return max(members, key=lambda pair: (pair[0].is_quick, pair[1]))[0]
+
     def fitted_to(self, space: Space) -> Self:
         """Return the stack with every member as this space admits it, or refuse."""
         return replace(self, members=tuple(member.fitted_to(space) for member in self.members))
@@ -209,11 +222,11 @@ class Stack(Predictor):
         compositions = [prediction.composition for prediction in predictions]
         mixes = [composition.mix for composition in compositions]
         near = Attention(estimates, known, attention, self.sharpness)
-        drawn = near.drawn(estimates, known)
+        attended = near.drawn(estimates, known)
         if self.whitening:
             directions = known_rows.once("whitening", lambda: Whitening.of(known))
-            drawn = centre + directions.applied(drawn - centre, self.whitening)
-        vectors = in_range_of(known_rows.embedding.dtype, drawn)
+            attended = centre + directions.applied(attended - centre, self.whitening)
+        vectors = in_range_of(known_rows.embedding.dtype, attended)
         solved = [step.convergence for step in compositions if step.convergence is not None]
         worst = max(solved, key=lambda convergence: convergence.relative_change, default=None)
         return Prediction(vectors, Composition(StackMix(mixes, self.weights, near), None, worst))

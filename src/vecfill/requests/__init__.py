@@ -10,6 +10,7 @@ needs it.
 - `option`: One option: what it means and which values it takes; and a group of options, checked as
   one.
 - `groups`: The options of each group: for each its default, its meaning and the values it takes.
+- `outputs`: The options of what a job writes beside vectors, and of how it runs: as in `groups`.
 """
 
 from __future__ import annotations
@@ -34,13 +35,11 @@ from vecfill.requests.groups import (
     TEXT_KIND,
     TEXT_OPTIONS,
     Method,
-    Output,
     Reading,
-    Replacement,
-    Scale,
     Trust,
 )
 from vecfill.requests.option import Described, Request, described, loaded
+from vecfill.requests.outputs import Output, Replacement, Scale
 
 __all__ = [
     "DOMAIN_OPTIONS",

@@ -68,13 +68,13 @@ def judged(
     if isinstance(relevant, np.ndarray):
         # All have as many answers, so all are looked up at once.
         hits = (top[:, :, None] == relevant[:, None, :]).any(axis=2)
-        most = min(k, relevant.shape[1])
+        n_most = min(k, relevant.shape[1])
         gains = hits @ discounts[: hits.shape[1]]
-        return {"recall": hits.sum(axis=1) / most, "ndcg": gains / discounts[:most].sum()}
+        return {"recall": hits.sum(axis=1) / n_most, "ndcg": gains / discounts[:n_most].sum()}
     recall, ndcg = np.empty(len(top)), np.empty(len(top))
     for row, (places, right) in enumerate(zip(top, relevant, strict=True)):
         hits = np.isin(places, right)
-        most = min(k, len(right))
-        recall[row] = hits.sum() / most
-        ndcg[row] = discounts[: hits.size][hits].sum() / discounts[:most].sum()
+        n_most = min(k, len(right))
+        recall[row] = hits.sum() / n_most
+        ndcg[row] = discounts[: hits.size][hits].sum() / discounts[:n_most].sum()
     return {"recall": recall, "ndcg": ndcg}

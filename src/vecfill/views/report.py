@@ -119,8 +119,8 @@ def report_bytes(
             f"sections={sections!r}: the page has the sections {', '.join(SECTIONS)}. Pass a list "
             "of some of them."
         )
-    shown = None if sections is None else [name for name in SECTIONS if name in sections]
-    return page({**page_data(result, **options), "title": title, "shown": shown}).encode("utf-8")
+    names = None if sections is None else [name for name in SECTIONS if name in sections]
+    return page({**page_data(result, **options), "title": title, "shown": names}).encode("utf-8")
 
 
 def page(data: dict[str, Any]) -> str:

@@ -114,15 +114,15 @@ def test_numbers_for_names_are_no_literals() -> None:
 
 def test_triples_restore_what_relations_explain_and_edges_do_not() -> None:
     triples, vectors = films()
-    found = vf.impute(
+    result = vf.impute(
         {"table": {name: [float(n % 7)] for n, name in enumerate(names_of())},
          "kg": vf.triples(triples)},
         embedding_of(vectors, 90),
         names="off",
     )  # fmt: skip
-    assert [report.is_kept for report in found.sources] == [False, True]
-    assert set(found.embedding.words) == set(names_of()[90:])
-    imputed = np.array([found.embedding[name] for name in names_of()[90:]])
+    assert [report.is_kept for report in result.sources] == [False, True]
+    assert set(result.embedding.words) == set(names_of()[90:])
+    imputed = np.array([result.embedding[name] for name in names_of()[90:]])
     centre = vectors[:90].mean(axis=0)
     steps, truth = imputed - centre, vectors[90:] - centre
     lengths = np.linalg.norm(steps, axis=1) * np.linalg.norm(truth, axis=1)
@@ -132,19 +132,19 @@ def test_triples_restore_what_relations_explain_and_edges_do_not() -> None:
 def test_a_new_entity_with_the_same_triples_gets_the_same_vector(tmp_path: Path) -> None:
     triples, vectors = films()
     source = vf.triples(triples, entities=names_of())
-    found = vf.impute(source, embedding_of(vectors, 90), names="off")
-    found.save(tmp_path / "model.vecfill")
+    result = vf.impute(source, embedding_of(vectors, 90), names="off")
+    result.save(tmp_path / "model.vecfill")
     model = vf.load(tmp_path / "model.vecfill")
     old = "film100"
-    own = [
+    new_triples = [
         tuple("brand new" if cell == old else cell for cell in triple)
         for triple in triples
         if old in triple
     ]
-    added = model.add(vf.triples(own, entities=["brand new"]))
-    assert np.allclose(added.embedding["brand new"], found.embedding[old], atol=1e-5)
-    assert added.explain("brand new", 3).contributors == found.explain(old, 3).contributors
-    table = [triple for triple in own if triple[0] == "brand new"]
+    added = model.add(vf.triples(new_triples, entities=["brand new"]))
+    assert np.allclose(added.embedding["brand new"], result.embedding[old], atol=1e-5)
+    assert added.explain("brand new", 3).contributors == result.explain(old, 3).contributors
+    table = [triple for triple in new_triples if triple[0] == "brand new"]
     assert list(model.add(table).embedding.words) == ["brand new"]
     stranger = model.add([("stranger", "speaks", "Latin")])
     assert stranger.undescribed == ("stranger",) or not len(stranger.embedding)

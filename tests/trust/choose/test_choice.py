@@ -14,7 +14,8 @@ from vecfill.model.stack import Stack
 from vecfill.trust.choose import choice as choice_module
 from vecfill.trust.choose import trials
 from vecfill.trust.choose.candidates import first_round, kernel_ridges, raced, second_round
-from vecfill.trust.choose.choice import Choice, FewerDims, choose, permutation_p_value
+from vecfill.trust.choose.choice import Choice, FewerDims, choose
+from vecfill.trust.choose.dependence import permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import RowScores
 
@@ -378,11 +379,11 @@ def test_the_race_does_not_fill_sparse_rows():
 def test_only_for_ranks_are_stacks_whitened_and_sparsemax_tried():
     domain, embedding, is_known = made(60)
     for goal in ("balanced", "cosine", "rank"):
-        tried = choose(Space(domain), embedding, is_known, goal=goal).tried
-        assert any(predictor.whitened > 0 for predictor in tried) == (goal == "rank")
-        assert any(isinstance(predictor, Sparsemax) for predictor in tried) == (goal == "rank")
-        assert any(isinstance(predictor, LeafKernel) for predictor in tried)
-        assert len(set(tried)) == len(tried)
+        predictors = choose(Space(domain), embedding, is_known, goal=goal).tried
+        assert any(predictor.whitened > 0 for predictor in predictors) == (goal == "rank")
+        assert any(isinstance(predictor, Sparsemax) for predictor in predictors) == (goal == "rank")
+        assert any(isinstance(predictor, LeafKernel) for predictor in predictors)
+        assert len(set(predictors)) == len(predictors)
 
 
 def test_distances_are_chosen_among_for_ranks_too():

@@ -57,12 +57,12 @@ def test_what_items_add_to_ndcg_sums_to_the_mean_over_users(fold):
     assert gains[:, 0].mean() == pytest.approx(
         ndcg_by_hand(panel.vectors @ imputed.T, relevant), rel=1e-9
     )
-    shown = np.argsort(-(panel.vectors @ imputed.T), axis=1)[:, :20]
+    top = np.argsort(-(panel.vectors @ imputed.T), axis=1)[:, :20]
     has_liked = relevant.any(axis=1)
-    hits = np.take_along_axis(relevant, shown, axis=1).sum(axis=1)
+    hits = np.take_along_axis(relevant, top, axis=1).sum(axis=1)
     recall = hits[has_liked] / np.minimum(relevant.sum(axis=1), 20)[has_liked]
     assert gains[:, 1].mean() == pytest.approx(recall.mean())
-    assert gains[:, 2].mean() == np.unique(shown[has_liked]).size / 30
+    assert gains[:, 2].mean() == np.unique(top[has_liked]).size / 30
 
 
 def test_new_users_are_recommended_items_by_the_same_measure():
@@ -84,31 +84,31 @@ def test_one_vector_for_all_items_is_worth_nothing(fold):
 
 def test_what_is_hidden_is_not_heard_of(fold):
     # Users are solved from what is seen; other vectors and other clicks there change nothing.
-    others = taken.toarray()
-    others[:, fold.hidden] = 1.0 - others[:, fold.hidden]
-    moved = vectors.copy()
-    moved[fold.hidden] = np.nan
+    tastes = taken.toarray()
+    tastes[:, fold.hidden] = 1.0 - tastes[:, fold.hidden]
+    blind = vectors.copy()
+    blind[fold.hidden] = np.nan
     first = Audience.of(Tastes(taken), vectors, [fold]).panels[0].vectors
-    second = Audience.of(Tastes(csr_array(others)), moved, [fold]).panels[0].vectors
+    second = Audience.of(Tastes(csr_array(tastes)), blind, [fold]).panels[0].vectors
     np.testing.assert_array_equal(first, second)
 
 
 def test_users_are_the_ridge_regression_of_their_items():
     setting = Setting(0.1, 4.0)
     user = solved(taken, vectors, setting, is_rated=False)[0]
-    own = taken[[0]].toarray().ravel()
-    weights = 1.0 + 4.0 * own
+    of_user = taken[[0]].toarray().ravel()
+    weights = 1.0 + 4.0 * of_user
     strength = 0.1 * np.square(vectors).sum() / 5
     system = (vectors.T * weights) @ vectors + strength * np.eye(5)
     np.testing.assert_allclose(
-        user, np.linalg.solve(system, vectors.T @ (weights * own)), rtol=1e-6
+        user, np.linalg.solve(system, vectors.T @ (weights * of_user)), rtol=1e-6
     )
 
 
 def test_vectors_that_are_passed_are_used_as_they_are(fold):
-    others = rng.normal(size=(N_USERS, 5))
-    (panel,) = Audience.of(Tastes(taken, vectors=others), vectors, [fold]).panels
-    assert panel.vectors is others
+    users = rng.normal(size=(N_USERS, 5))
+    (panel,) = Audience.of(Tastes(taken, vectors=users), vectors, [fold]).panels
+    assert panel.vectors is users
 
 
 def test_long_vectors_count_more_where_scores_do():
@@ -132,7 +132,8 @@ def test_the_choice_is_level_with_the_best_by_ndcg_on_hidden_items():
     features = np.column_stack([noisy, rng.normal(size=N_ITEMS)])
     choice = choose(Space(features), vectors, every, goal=Recommend.of(Tastes(taken)))
     values = {
-        str(tried): means["ndcg"] for tried, means in zip(choice.tried, choice.means, strict=True)
+        str(predictor): means["ndcg"]
+        for predictor, means in zip(choice.tried, choice.means, strict=True)
     }
     assert values[str(choice.predictor)] > 0.97 * max(values.values())
 
@@ -141,8 +142,8 @@ def test_a_lead_in_ndcg_within_chance_is_no_lead():
     gains = rng.random((100, 1)) * np.ones((1, 3))
 
     def scored(cosine, ndcg):
-        ones = np.ones(100)
-        return RowScores(cosine * ones, *[ones] * 5, crowding=0 * ones, hubs=0 * ones, gains=ndcg)
+        even = np.ones(100)
+        return RowScores(cosine * even, *[even] * 5, crowding=0 * even, hubs=0 * even, gains=ndcg)
 
     level = scored(0.5, gains + 0.01 * rng.normal(size=(100, 3)) - 0.0005)
     worse = scored(0.9, 0.8 * gains)

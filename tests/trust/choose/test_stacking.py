@@ -50,7 +50,7 @@ def test_a_sum_is_drawn_first_and_whitened_then_by_what_its_fold_has_seen():
     finish = Finish(0.35, 20.0, 0.5)
     stack, vectors = blend.stack(finish), blend.vectors(finish)
     assert (stack.attention, stack.sharpness, stack.whitening) == finish
-    centre, seen = hidden.centres[1], hidden.seen[1]
+    centre, known = hidden.centres[1], hidden.seen[1]
     estimates = centre + hidden.truth[20:]
-    drawn = Attention(estimates, seen, 0.35, 20.0).drawn(estimates, seen) - centre
-    np.testing.assert_allclose(vectors[1], centre + Whitening.of(seen).applied(drawn, 0.5))
+    attended = Attention(estimates, known, 0.35, 20.0).drawn(estimates, known) - centre
+    np.testing.assert_allclose(vectors[1], centre + Whitening.of(known).applied(attended, 0.5))

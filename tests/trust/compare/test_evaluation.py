@@ -15,13 +15,13 @@ from vecfill.model.space import Space
 from vecfill.trust.choose.decision import decide
 from vecfill.trust.compare import evaluation as evaluation_module
 from vecfill.trust.compare import rivals as tuned_rivals
-from vecfill.trust.compare.evaluation import evaluate_rows
+from vecfill.trust.compare.evaluation import Comparing, evaluate_rows
 
 
 @pytest.fixture(scope="module")
 def report():
     domain, embedding, is_known = made(120)
-    return evaluate_rows(Space(domain), embedding, is_known, n_folds=3)
+    return evaluate_rows(Space(domain), embedding, is_known, Comparing(n_folds=3))
 
 
 def test_every_method_is_scored_on_the_same_rows(report):
@@ -60,7 +60,7 @@ def test_text_and_html_name_every_method(report):
 def test_without_signal_the_verdict_says_so():
     rng = np.random.default_rng(0)
     domain, embedding = rng.normal(size=(60, 4)), rng.normal(size=(60, 40))
-    report = evaluate_rows(Space(domain), embedding, np.ones(60, bool), n_folds=3)
+    report = evaluate_rows(Space(domain), embedding, np.ones(60, bool), Comparing(n_folds=3))
     assert not report.has_signal
     assert "carries no signal" in report.verdict
 
@@ -94,8 +94,9 @@ def test_in_each_fold_auto_is_told_all_options_and_no_rarity_of_hidden_rows(monk
 
     monkeypatch.setattr(evaluation_module, "decide", recorded)
     evaluate_rows(
-        Space(domain), embedding, is_known, hide="rarest", rarity=rarity, words=words,
-        goal="rank", candidates="classic", seed=4,
+        Space(domain), embedding, is_known,
+        Comparing(hide="rarest", goal="rank", candidates="classic", seed=4),
+        rarity=rarity, words=words,
     )  # fmt: skip
     *in_folds, (mask_at_the_end, _, _) = seen
     assert (mask_at_the_end == is_known).all()
@@ -118,8 +119,8 @@ def drifting(drift):
     embedding += drift / 3.0 * np.outer(order - order.mean(), rng.normal(size=12))
     is_known = np.arange(200) < 140
     rarity = Rarity(np.where(is_known, order, np.nan), "order")
-    options = {"hide": "rarest", "rarity": rarity, "candidates": "classic", "rivals": {}}
-    return evaluate_rows(Space(domain), embedding, is_known, **options)
+    how = Comparing(hide="rarest", candidates="classic", rivals={})
+    return evaluate_rows(Space(domain), embedding, is_known, how, rarity=rarity)
 
 
 def test_hidden_rare_rows_are_judged_by_the_p_value_of_the_whole_table():

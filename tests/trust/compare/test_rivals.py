@@ -18,7 +18,7 @@ from vecfill.trust.choose.candidates import kernel_ridges, raced
 from vecfill.trust.choose.folds import hidden_folds
 from vecfill.trust.choose.scores import score_rows
 from vecfill.trust.compare import rivals as rivals_module
-from vecfill.trust.compare.evaluation import evaluate_rows
+from vecfill.trust.compare.evaluation import Comparing, evaluate_rows
 from vecfill.trust.compare.rivals import RIVALS, Rival, by_hidden_rows
 
 
@@ -56,7 +56,10 @@ def test_a_rival_that_looks_at_hidden_rows_finds_nothing_there():
         return Mean()
 
     evaluate_rows(
-        Space(domain), embedding, is_known, n_folds=3, rivals={"cheat": Rival("a cheat", cheat)}
+        Space(domain),
+        embedding,
+        is_known,
+        Comparing(n_folds=3, rivals={"cheat": Rival("a cheat", cheat)}),
     )
     hidden = [is_known & ~given.is_known for given in seen]
     assert (np.sum(hidden, axis=0) == is_known).all()
@@ -68,7 +71,7 @@ def test_noise_is_noise_to_every_tuned_rival():
     # Every vector is random, so whoever predicts it has seen it.
     rng = np.random.default_rng(0)
     domain, embedding = rng.normal(size=(120, 4)), rng.normal(size=(120, 200))
-    report = evaluate_rows(Space(domain), embedding, np.ones(120, bool), n_folds=4)
+    report = evaluate_rows(Space(domain), embedding, np.ones(120, bool), Comparing(n_folds=4))
     for name in RIVALS:
         assert abs(report.methods[name]["centred_cosine"]) < 0.03
 
@@ -106,7 +109,10 @@ def test_a_source_can_add_a_rival_with_a_space_of_its_own():
     useless = Space(np.random.default_rng(0).normal(size=domain.shape))
     own = Rival("encode and ridge", lambda *_: LinearRidge(), space=Space(domain))
     report = evaluate_rows(
-        useless, embedding, is_known, n_folds=3, rivals={**RIVALS, "encode_ridge": own}
+        useless,
+        embedding,
+        is_known,
+        Comparing(n_folds=3, rivals={**RIVALS, "encode_ridge": own}),
     )
     assert report.methods["encode_ridge"]["centred_cosine"] > 0.5
     assert report.methods["ridge"]["centred_cosine"] < 0.3
@@ -119,7 +125,9 @@ def test_a_source_can_add_a_rival_with_a_space_of_its_own():
 def test_rivals_that_need_vectors_step_aside_for_distances():
     domain, embedding, is_known = made(80)
     distances = np.sqrt(((domain[:, None] - domain[None]) ** 2).sum(axis=2))
-    report = evaluate_rows(Space(distances, is_distances=True), embedding, is_known, n_folds=3)
+    report = evaluate_rows(
+        Space(distances, is_distances=True), embedding, is_known, Comparing(n_folds=3)
+    )
     assert set(report.scores) == {"auto", "paper", "mean", "kernel_ridge"}
 
 

@@ -133,6 +133,6 @@ def _losses(running: RunningModel, lesson: _Lesson, places: list[int], ids: Any,
     for row, place in enumerate(places):
         target = lesson.targets[place]
         last = len(lesson.texts[place])
-        own = states[row, last - len(target) : last]
-        losses.append(1 - torch.nn.functional.cosine_similarity(own, target, dim=1).mean())
+        piece_states = states[row, last - len(target) : last]
+        losses.append(1 - torch.nn.functional.cosine_similarity(piece_states, target, dim=1).mean())
     return torch.stack(losses)

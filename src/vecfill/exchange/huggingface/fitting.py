@@ -90,36 +90,36 @@ def fitted(
             )
         return replace(as_given, notes=(f"The new tokens were not tried out: {reason}.",))
     running = RunningModel(model, entries)
-    done, notes = as_given, list[str]()
+    outcome, notes = as_given, list[str]()
     if fitting.distil:
         fit = distilled(running, rows)
-        done = replace(done, rows=fit.rows, distilled=fit)
+        outcome = replace(outcome, rows=fit.rows, distilled=fit)
     sample, why_no_level = None, "its scores are not products of hidden states and rows"
     is_output_seen = by is not None or fitting.check is not False
     if running.is_causal and is_output_seen and running.has_plain_scores():
         texts = [running.split(text) for text in ORDINARY]
         sample = OutputSample(running, [*texts, *running.sampled(N_SAMPLED, N_TOKENS, seed=0)])
     if by is not None:
-        as_output = done.rows if running.is_tied else head
-        moved: Levelled | str = why_no_level
+        as_output = outcome.rows if running.is_tied else head
+        level_outcome: Levelled | str = why_no_level
         if sample is not None and as_output is not None:
             of_words = model.tokenizer.whole_words
-            moved = levelled(sample, as_output, running.terms, of_words, frequencies[by])
-        if isinstance(moved, str):
+            level_outcome = levelled(sample, as_output, running.terms, of_words, frequencies[by])
+        if isinstance(level_outcome, str):
             if fitting.level is not None:
-                raise InputError(f"level={by!r} cannot be used here: {moved}.")
-            notes.append(f"New tokens are as likely as imputed: {moved}.")
+                raise InputError(f"level={by!r} cannot be used here: {level_outcome}.")
+            notes.append(f"New tokens are as likely as imputed: {level_outcome}.")
         elif running.is_tied:
-            done = replace(done, rows=moved.rows, levelled=moved)
+            outcome = replace(outcome, rows=level_outcome.rows, levelled=level_outcome)
         else:
-            done = replace(done, head=moved.rows, levelled=moved)
+            outcome = replace(outcome, head=level_outcome.rows, levelled=level_outcome)
     if fitting.check is not False:
-        running.put(done.rows, done.head)
+        running.put(outcome.rows, outcome.head)
         harm = harm_of(running, model, sample)
-        done = replace(done, harm=harm)
+        outcome = replace(outcome, harm=harm)
         if harm.harms and not fitting.force:
             raise HarmError(_refusal(harm, fitting))
-    return replace(done, notes=tuple(notes))
+    return replace(outcome, notes=tuple(notes))
 
 
 def _refusal(harm: HarmCheck, fitting: Fitting) -> str:

@@ -142,8 +142,8 @@ def impute_tokens(
     result, without = _with_rows_in(result, heads)
     skipped |= dict.fromkeys(without, "is described by no source that helps the output table")
     if result.sanity is not None and len(result.embedding):
-        shown = examples_of(result.embedding, familiar_words(words, ranks))
-        result = replace(result, sanity=replace(result.sanity, examples=shown))
+        examples = examples_of(result.embedding, familiar_words(words, ranks))
+        result = replace(result, sanity=replace(result.sanity, examples=examples))
     return TokenImputation(result, heads[0] if heads else None, skipped, ranks, counts)
 
 

@@ -81,9 +81,9 @@ def harm_of(running: RunningModel, model: ModelFolder, sample: OutputSample | No
     """Compare readings by new tokens, which must be in the tables, with those by pieces."""
     places = _some(len(running.terms), MOST_JUDGED[str(running.kind)])
     terms = [running.terms[place] for place in places]
-    joined = [running.joined(text.format(term)) for text in JUDGED for term in terms]
+    sentences = [running.joined(text.format(term)) for text in JUDGED for term in terms]
     split = [running.split(text.format(term)) for text in JUDGED for term in terms]
-    of_terms = _agreement(running, joined, split).reshape(len(JUDGED), -1).mean(axis=0)
+    of_terms = _agreement(running, sentences, split).reshape(len(JUDGED), -1).mean(axis=0)
     of_words = _agreement(running, *_words(running, model)).reshape(len(JUDGED), -1).mean(axis=0)
     harms: list[str] = []
     if of_words.size >= FEWEST_WORDS:
@@ -105,16 +105,16 @@ def harm_of(running: RunningModel, model: ModelFolder, sample: OutputSample | No
         len(terms),
         float(of_terms.mean()),
         float(of_words.mean()) if of_words.size >= FEWEST_WORDS else None,
-        float(np.mean([len(a) - len(b) for a, b in zip(split, joined, strict=True)])),
+        float(np.mean([len(a) - len(b) for a, b in zip(split, sentences, strict=True)])),
         is_unchanged,
         mass,
         loss,
     )
 
 
-def _some(n: int, most: int) -> list[int]:
+def _some(n: int, n_most: int) -> list[int]:
     """Return places spread evenly over all."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int)).tolist()
+    return np.unique(np.linspace(0, n - 1, min(n, n_most)).round().astype(int)).tolist()
 
 
 def _words(running: RunningModel, model: ModelFolder) -> tuple[list[Ids], list[Ids]]:
@@ -144,7 +144,7 @@ def _agreement(running: RunningModel, joined: Sequence[Ids], split: Sequence[Ids
         return (running.vectors(joined) * running.vectors(split)).sum(axis=1)
     torch = running.torch
     cosines = []
-    for one, other, ids, other_ids in zip(
+    for states, other_states, ids, other_ids in zip(
         running.hidden(joined), running.hidden(split), joined, split, strict=True
     ):
         # From the end back, texts are the same up to the term.
@@ -152,8 +152,8 @@ def _agreement(running: RunningModel, joined: Sequence[Ids], split: Sequence[Ids
             (i for i in range(min(len(ids), len(other_ids))) if ids[-1 - i] != other_ids[-1 - i]), 0
         )
         n = max(n, 1)
-        both = torch.nn.functional.cosine_similarity(one[-n:], other[-n:], dim=1)
-        cosines.append(float(both.mean()))
+        similarity = torch.nn.functional.cosine_similarity(states[-n:], other_states[-n:], dim=1)
+        cosines.append(float(similarity.mean()))
     return np.array(cosines)
 
 

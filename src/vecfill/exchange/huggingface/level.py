@@ -126,9 +126,9 @@ class OutputSample:
         def is_too_low(steps: np.ndarray) -> np.ndarray:
             return np.exp(scores + steps * along).mean(axis=0) < targets
 
-        most = np.full(len(rows), MOST_SCORES)
-        lowest = _last(falls, -most, most)
-        return (rows + _last(is_too_low, lowest, most)[:, None] * step).astype(rows.dtype)
+        high = np.full(len(rows), MOST_SCORES)
+        lowest = _last(falls, -high, high)
+        return (rows + _last(is_too_low, lowest, high)[:, None] * step).astype(rows.dtype)
 
 
 def _last(holds: Any, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -169,9 +169,9 @@ def levelled(
     # The line goes through logarithms, so it gives a typical word. Words that are likelier than
     # that have most of the probability, so the mean over words lies above.
     above = float(np.exp(logs - (base + slope * amounts)).mean())
-    moved = sample.moved(rows, above * np.exp(base + slope * of_terms))
-    masses = [sample.taken(part)[0] for part in (rows, moved)]
-    return Levelled(moved, frequencies.by, *masses)
+    rows_at_level = sample.moved(rows, above * np.exp(base + slope * of_terms))
+    masses = [sample.taken(part)[0] for part in (rows, rows_at_level)]
+    return Levelled(rows_at_level, frequencies.by, *masses)
 
 
 def checked_level(level: str | None) -> str | None:

@@ -51,9 +51,9 @@ def examples_of(new: Embedding, familiar: Embedding) -> tuple[Example, ...]:
     names = [*new.words, *familiar.words]
     rows = np.concatenate([new.vectors, familiar.vectors]).astype(np.float64)
     directions = unit(rows - familiar.vectors.mean(axis=0, dtype=np.float64))
-    shown = np.unique(np.linspace(0, len(new) - 1, min(N_EXAMPLES, len(new))).round().astype(int))
+    places = np.unique(np.linspace(0, len(new) - 1, min(N_EXAMPLES, len(new))).round().astype(int))
     examples = []
-    for place in shown.tolist():
+    for place in places.tolist():
         nearness = directions @ directions[place]
         nearness[place] = -np.inf
         order = np.argsort(-nearness, kind="stable")[: min(N_NEAREST, len(names) - 1)]

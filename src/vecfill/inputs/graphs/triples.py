@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import coo_array, csr_array
 
 from vecfill.errors import InputError
 from vecfill.inputs.entities import did_you_mean, listed
@@ -27,6 +28,12 @@ FEWEST_WORDS = 3.0
 
 _LOOKED_AT = 1000
 """Literals of a relation that are enough to tell what they are."""
+
+SAME = 0.9
+"""Share of pairs from which on two relations say the same, such as one and its inverse; a guess."""
+
+OUT, IN = ">", "<"
+"""Direction of a link: from head to tail, or back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,10 @@ def triples_of_frame(frame: Frame, names: Sequence[str]) -> Triples:
     if IS_LITERAL not in frame.names and pc.any(pc.equal(cells[1], names[1])).as_py():
         # Its relation comes again, so the first line is no line of titles.
         first = [pa.array([title], pa.large_string()) for title in names]
-        cells = [pa.chunked_array([own, *c.chunks]) for own, c in zip(first, cells, strict=True)]
+        cells = [
+            pa.chunked_array([title, *column.chunks])
+            for title, column in zip(first, cells, strict=True)
+        ]
         notes.append(f"{frame.label}: the first line is a triple as well, {listed(names)}.")
     heads, relations, tails = (pa.concat_arrays(column.chunks) for column in cells)
     is_literal, literals = _literals(frame, heads, relations, tails)
@@ -105,8 +115,8 @@ def triples_of_frame(frame: Frame, names: Sequence[str]) -> Triples:
         raise InputError(f"{frame.label} has no triple.")
     is_node = ~is_literal
     link = pa.array(is_node)
-    both = pa.concat_arrays([heads, tails.filter(link)])
-    node_names_sorted = pc.unique(both).sort()
+    ends = pa.concat_arrays([heads, tails.filter(link)])
+    node_names_sorted = pc.unique(ends).sort()
     relation_names = pc.unique(relations.filter(link)).sort()
     head = _codes(heads.filter(link), node_names_sorted)
     tail = _codes(tails.filter(link), node_names_sorted)
@@ -142,10 +152,10 @@ def _codes(names: pa.Array, of: pa.Array) -> np.ndarray:
     return codes.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _columns(frame: Frame, asked: Sequence[str | int | None]) -> list[str]:
+def _columns(frame: Frame, choices: Sequence[str | int | None]) -> list[str]:
     """Return the names of the columns of heads, relations and tails."""
     titles = [name for name in frame.names if name != IS_LITERAL]
-    if all(column is None for column in asked):
+    if all(column is None for column in choices):
         if len(titles) != 3:
             raise InputError(
                 f"{frame.label} has {count(len(titles), 'column')}, {listed(titles, 6)}, and "
@@ -153,7 +163,7 @@ def _columns(frame: Frame, asked: Sequence[str | int | None]) -> list[str]:
             )
         return titles
     names: list[str] = []
-    for role, place in zip(("head", "relation", "tail"), asked, strict=True):
+    for role, place in zip(("head", "relation", "tail"), choices, strict=True):
         column = place
         if isinstance(place, int) and 0 <= place < len(frame.names):
             column = frame.names[place]
@@ -241,3 +251,50 @@ def _one_cell(values: list[str] | None) -> Any:
     if all(value[:4].isdigit() for value in values):
         return min(values)
     return "\n".join(sorted(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Entities and their neighbours by relation and direction; relations of one meaning once."""
+
+    groups: tuple[str, ...]
+    group: np.ndarray
+    node: np.ndarray
+    neighbor: np.ndarray
+
+    @classmethod
+    def of(cls, triples: Triples, groups: Sequence[str] | None = None) -> Links:
+        """Return the links of triples: those of some groups, or of all that are not the same."""
+        n_relations = len(triples.relations)
+        group = np.concatenate([triples.relation, triples.relation + n_relations])
+        node = np.concatenate([triples.head, triples.tail])
+        neighbor = np.concatenate([triples.tail, triples.head])
+        names = [f"{way} {name}" for way in (OUT, IN) for name in triples.relations]
+        if groups is None:
+            chosen = _distinct(group, node * len(triples.nodes) + neighbor, len(names))
+            groups = [names[number] for number in chosen]
+        place = {name: number for number, name in enumerate(groups)}
+        number_of = np.array([place.get(name, -1) for name in names], np.int64)
+        is_used = number_of[group] >= 0
+        return cls(tuple(groups), number_of[group][is_used], node[is_used], neighbor[is_used])
+
+
+def _distinct(group: np.ndarray, pair: np.ndarray, n_groups: int) -> list[int]:
+    """Return the groups that do not say what another one says, the largest first.
+
+    Many graphs list a relation and its inverse: the links of one are then those of the other,
+    walked backwards, and would count twice.
+    """
+    _, pair_number = np.unique(pair, return_inverse=True)
+    entries = np.ones(pair.size, np.int32)
+    shape = (int(pair_number.max(initial=0)) + 1, n_groups)
+    has = csr_array(coo_array((entries, (pair_number, group)), shape=shape))
+    has.data[:] = 1
+    common = (has.T @ has).toarray()
+    sizes = common.diagonal()
+    distinct: list[int] = []
+    # Of equals the one in the direction in which it was written: it comes first.
+    for number in np.argsort(-sizes, kind="stable").tolist():
+        if sizes[number] and not any(common[number, k] >= SAME * sizes[number] for k in distinct):
+            distinct.append(number)
+    return sorted(distinct)

@@ -127,8 +127,9 @@ def triples(
 
 def domain_of_triples(frame: Frame, reading: Reading, **_switches: bool) -> Domain:
     """Return the source that a table of triples makes."""
-    others = [name for name in DOMAIN_OPTIONS if name not in ("kind", *EDGE_OPTIONS, *TEXT_OPTIONS)]
-    reading.refuse_unused((), others, "triples have no feature columns")
+    options = ("kind", *EDGE_OPTIONS, *TEXT_OPTIONS)
+    of_features = [name for name in DOMAIN_OPTIONS if name not in options]
+    reading.refuse_unused((), of_features, "triples have no feature columns")
     names = reading.edge_columns or [name for name in frame.names if name != IS_LITERAL]
     if len(names) != 3 or set(names) - set(frame.names):
         raise InputError(

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array
 
 from vecfill.errors import InputError
-from vecfill.inputs.graphs.triples import Triples, triples_of
+from vecfill.inputs.graphs.triples import Links, Triples, triples_of
 from vecfill.inputs.later_rows import Facts, LaterRows, Reader
 from vecfill.inputs.prepared import Domain, is_late
 from vecfill.inputs.table.column_type import Scales
@@ -38,64 +38,12 @@ BESIDE = 0.4
 DECAY = 0.5
 """Mean length of what neighbours' features say, relative to an entity's own; a guess."""
 
-SAME = 0.9
-"""Share of pairs from which on two relations say the same, such as one and its inverse; a guess."""
 
 MOST_FEATURES = 100_000
 """Features that are kept: those that most entities have. As terms of texts."""
 
 MOST_ENTRIES = 20_000_000
 """Entries that a second hop may fill; the largest hubs are not passed through. As in walks."""
-
-FEWEST_ROWS = 3
-OUT, IN = ">", "<"
-
-
-@dataclass(frozen=True, eq=False)
-class _Links:
-    """Entities and their neighbours by relation and direction; relations of one meaning once."""
-
-    groups: tuple[str, ...]
-    group: np.ndarray
-    node: np.ndarray
-    neighbor: np.ndarray
-
-    @classmethod
-    def of(cls, triples: Triples, groups: Sequence[str] | None = None) -> _Links:
-        """Return the links of triples: those of some groups, or of all that are not the same."""
-        n_relations = len(triples.relations)
-        group = np.concatenate([triples.relation, triples.relation + n_relations])
-        node = np.concatenate([triples.head, triples.tail])
-        neighbor = np.concatenate([triples.tail, triples.head])
-        names = [f"{way} {name}" for way in (OUT, IN) for name in triples.relations]
-        if groups is None:
-            chosen = _distinct(group, node * len(triples.nodes) + neighbor, len(names))
-            groups = [names[number] for number in chosen]
-        place = {name: number for number, name in enumerate(groups)}
-        number_of = np.array([place.get(name, -1) for name in names], np.int64)
-        is_used = number_of[group] >= 0
-        return cls(tuple(groups), number_of[group][is_used], node[is_used], neighbor[is_used])
-
-
-def _distinct(group: np.ndarray, pair: np.ndarray, n_groups: int) -> list[int]:
-    """Return the groups that do not say what another one says, the largest first.
-
-    Many graphs list a relation and its inverse: the links of one are then those of the other,
-    walked backwards, and would count twice.
-    """
-    _, pair_number = np.unique(pair, return_inverse=True)
-    ones = np.ones(pair.size, np.int32)
-    shape = (int(pair_number.max(initial=0)) + 1, n_groups)
-    has = csr_array(coo_array((ones, (pair_number, group)), shape=shape))
-    has.data[:] = 1
-    common = (has.T @ has).toarray()
-    sizes = common.diagonal()
-    distinct: list[int] = []
-    # Of equals the one in the direction in which it was written: it comes first.
-    for number in np.argsort(-sizes, kind="stable").tolist():
-        if sizes[number] and not any(common[number, k] >= SAME * sizes[number] for k in distinct):
-            distinct.append(number)
-    return sorted(distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +95,7 @@ class TriplesReader(Reader):
 
     def rows(self, triples: Triples, entities: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return which entities share a feature with others, and the rows of all of them."""
-        links = _Links.of(triples, self.groups)
+        links = Links.of(triples, self.groups)
         place = self._place
         node_row = _rows_of(triples.nodes, entities)
         is_asked = node_row[links.node] >= 0
@@ -158,15 +106,15 @@ class TriplesReader(Reader):
         )
         is_shared = column >= 0
         shape = (len(entities), len(self.neighbors))
-        own = _indicators(row[is_shared], column[is_shared], shape)
+        features = _indicators(row[is_shared], column[is_shared], shape)
         counts = _counts(row, group, (len(entities), len(self.groups)))
-        return np.diff(own.indptr) > 0, self.rows_from(own, counts, triples, entities)
+        return np.diff(features.indptr) > 0, self.rows_from(features, counts, triples, entities)
 
     def rows_from(
-        self, own: csr_array, counts: np.ndarray, triples: Triples, entities: Sequence[str]
+        self, features: csr_array, counts: np.ndarray, triples: Triples, entities: Sequence[str]
     ) -> np.ndarray:
         """Return rows of entities from their features and how many neighbours they have."""
-        scores = _weighted(own, self.idf) @ self.projection.astype(np.float64)
+        scores = _weighted(features, self.idf) @ self.projection.astype(np.float64)
         beside = (counts - self.count_mean) * self.count_scale
         literals = self._literals(triples, entities)
         return np.column_stack([scores, beside, literals])
@@ -179,8 +127,8 @@ class TriplesReader(Reader):
         has_any = [any(c[row] is not None for c in cells.values()) for row in range(len(entities))]
         rows = np.zeros((len(entities), sum(column.width for column in self.columns.columns)))
         if any(has_any):
-            told = {name: list(compress(column, has_any)) for name, column in cells.items()}
-            facts = Facts(tuple(compress(entities, has_any)), told)
+            known_cells = {name: list(compress(column, has_any)) for name, column in cells.items()}
+            facts = Facts(tuple(compress(entities, has_any)), known_cells)
             rows[has_any] = self.columns.read(facts).rows
         return self.literal_scale * rows
 
@@ -219,7 +167,7 @@ class _Graph:
 
     triples: Triples
     entities: Sequence[str]
-    links: _Links
+    links: Links
     row: np.ndarray
     """(n_nodes,) the row of each node, -1 if it is no entity."""
     key: np.ndarray
@@ -232,7 +180,7 @@ class _Graph:
     @classmethod
     def of(cls, triples: Triples, entities: Sequence[str]) -> _Graph:
         """Return them; refuse if no entity has a link, or none shares one with another."""
-        links, row = _Links.of(triples), _rows_of(triples.nodes, entities)
+        links, row = Links.of(triples), _rows_of(triples.nodes, entities)
         is_own = row[links.node] >= 0
         if not is_own.any():
             raise InputError(
@@ -299,23 +247,23 @@ def _domain(graph: _Graph, beside: _Beside, hops: int, n_dims: int) -> Domain | 
     """Return entities by their features within some steps; None if the second adds nothing."""
     triples, n_nodes = graph.triples, len(graph.triples.nodes)
     # Within one step, what only one entity has cannot say that two are alike.
-    used = graph.features(of_entities=True, least=2 if hops == 1 else 1)
-    own = graph.of_entities(graph.matrix(used))
-    idf = _idf(own)
-    weighted = _weighted(own, idf)
+    keys = graph.features(of_entities=True, least=2 if hops == 1 else 1)
+    features = graph.of_entities(graph.matrix(keys))
+    idf = _idf(features)
+    weighted = _weighted(features, idf)
     reached = None
     if hops == 2:
-        reached = _second_hop(graph, used, weighted)
+        reached = _second_hop(graph, keys, weighted)
         if reached is None:
             return None
-    mixed = weighted if reached is None else csr_array(weighted @ reached)
-    is_present = np.diff(own.indptr) > 0
-    _, basis = leading_components(csr_matrix(mixed[np.flatnonzero(is_present)]), n_dims)
+    combined = weighted if reached is None else csr_array(weighted @ reached)
+    is_present = np.diff(features.indptr) > 0
+    _, basis = leading_components(csr_matrix(combined[np.flatnonzero(is_present)]), n_dims)
     projection = basis.T if reached is None else reached @ basis.T
     reader = TriplesReader(
         tuple(graph.links.groups[group] for group in graph.groups),
-        tuple(triples.nodes[node] for node in used % n_nodes),
-        np.searchsorted(graph.groups, used // n_nodes),
+        tuple(triples.nodes[node] for node in keys % n_nodes),
+        np.searchsorted(graph.groups, keys // n_nodes),
         idf,
         np.asarray(projection).astype(np.float32),
         beside.mean,
@@ -323,13 +271,13 @@ def _domain(graph: _Graph, beside: _Beside, hops: int, n_dims: int) -> Domain | 
         beside.columns,
         beside.literal_scale,
     )
-    rows = reader.rows_from(own, beside.counts, triples, graph.entities)
+    rows = reader.rows_from(features, beside.counts, triples, graph.entities)
     n_components = basis.shape[0]
     names = [f"relations {number + 1}" for number in range(n_components)]
     names += [f"how many {name}" for name in reader.groups]
     names += [f"literal {number + 1}" for number in range(rows.shape[1] - len(names))]
     about = (
-        f"{count(used.size, 'feature')} of {count(graph.groups.size, 'relation')} "
+        f"{count(keys.size, 'feature')} of {count(graph.groups.size, 'relation')} "
         f"within {count(hops, 'step')} became {count(n_components, 'component')}."
     )
     if n_absent := int((~is_present).sum()):
@@ -362,33 +310,33 @@ def _fitted_literals(
     return domain.reader, BESIDE / float(np.sqrt(n_columns)), tuple(notes)
 
 
-def _second_hop(graph: _Graph, used: np.ndarray, own: csr_array) -> csr_array | None:
+def _second_hop(graph: _Graph, own_keys: np.ndarray, own_features: csr_array) -> csr_array | None:
     """Return a map from features to themselves and, decayed, to what their neighbours have.
 
     None if neighbours have no features. The largest hubs are left out if the rows of all others
     fill more than memory admits.
     """
-    keys = np.union1d(used, graph.features(of_entities=False, least=2))
+    keys = np.union1d(own_keys, graph.features(of_entities=False, least=2))
     features = graph.matrix(keys)
     of_nodes = _weighted(features, _idf(features))
-    neighbor = used % len(graph.triples.nodes)
+    neighbor = own_keys % len(graph.triples.nodes)
     size = np.diff(of_nodes.indptr)[neighbor].astype(np.float64)
-    times = np.bincount(own.indices, minlength=used.size)
+    times = np.bincount(own_features.indices, minlength=own_keys.size)
     order = np.argsort(size, kind="stable")
     n_passed = int(np.searchsorted(np.cumsum((size * times)[order]), MOST_ENTRIES, side="right"))
-    passes = np.zeros(used.size)
+    passes = np.zeros(own_keys.size)
     passes[order[:n_passed]] = 1.0
     passes[size == 0] = 0.0
     steps = csr_array(diags_array(passes) @ of_nodes[neighbor])
-    second = csr_array(own @ steps)
+    second = csr_array(own_features @ steps)
     lengths = np.sqrt(np.asarray(second.multiply(second).sum(axis=1)).ravel())
     if not lengths.any():
         return None
     # Own features have length 1; what many neighbours share adds up to far more.
     steps = csr_array(steps * (DECAY / lengths[lengths > 0].mean()))
-    ones = np.ones(used.size)
-    places = (np.arange(used.size), np.searchsorted(keys, used))
-    itself = csr_array(coo_array((ones, places), shape=(used.size, keys.size)))
+    entries = np.ones(own_keys.size)
+    places = (np.arange(own_keys.size), np.searchsorted(keys, own_keys))
+    itself = csr_array(coo_array((entries, places), shape=(own_keys.size, keys.size)))
     return csr_array(itself + steps)
 
 
@@ -406,8 +354,8 @@ def _rows_of(nodes: Sequence[str], entities: Sequence[str]) -> np.ndarray:
 
 
 def _indicators(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    ones = np.ones(row.size)
-    matrix = csr_array(coo_array((ones, (row, column)), shape=shape))
+    entries = np.ones(row.size)
+    matrix = csr_array(coo_array((entries, (row, column)), shape=shape))
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
     return matrix

@@ -57,13 +57,13 @@ def years_of_texts(texts: Sequence[str | None]) -> np.ndarray:
     for row, text in enumerate(texts):
         if text is None:
             triples.append(None)
-        elif found := _YEAR_FIRST.fullmatch(text):
-            triples.append((int(found[1]), int(found[2]), int(found[3])))
-        elif found := _YEAR_LAST.fullmatch(text):
+        elif match := _YEAR_FIRST.fullmatch(text):
+            triples.append((int(match[1]), int(match[2]), int(match[3])))
+        elif match := _YEAR_LAST.fullmatch(text):
             # A point stands between day and month; in that order wherever it is used.
-            is_by_points = found[2] == "."
-            day, month = int(found[1]), int(found[3])
-            triples.append((int(found[4]), month, day))
+            is_by_points = match[2] == "."
+            day, month = int(match[1]), int(match[3])
+            triples.append((int(match[4]), month, day))
             if not is_by_points:
                 ends.append((row, day, month))
         else:

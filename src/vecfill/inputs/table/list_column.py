@@ -71,10 +71,10 @@ class ListColumn(ColumnType):
         for row, of_row in enumerate(lists):
             values[row, [place[item] for item in of_row if item in place]] = 1.0
         n_others = len(times) - len(items)
-        others = f" {n_others:,} others are too rare." if n_others else ""
+        rare_items = f" {n_others:,} others are too rare." if n_others else ""
         note = (
             f"Column {column.name!r} holds lists separated by {separator!r}: split into "
-            f"{len(items)} indicators ({listed(items, 4)}).{others} Name it in categorical= if "
+            f"{len(items)} indicators ({listed(items, 4)}).{rare_items} Name it in categorical= if "
             "each cell is one value."
         )
 

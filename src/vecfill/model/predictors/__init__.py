@@ -4,8 +4,8 @@
 linear trend. `kernel_ridge` and `leaf_kernel` are the other ways that `auto` tries. `mean` also has
 `Guessed`, for rows that are guesses already. `rivals` has what others do: nearest neighbors, ridge
 regression, matching pursuit (mergekit's tokensurgeon) and sparsemax (FOCUS), which ``goal="rank"``
-tries too. From another embedding: `procrustes` turns it, `affine` departs from that as far as known
-rows bear it out, and `affine_kernel` adds what the map misses.
+tries too. `affine` has maps from another embedding: a rotation, and what departs from it as far
+as known rows bear it out.
 
 And for several members:
 
@@ -29,14 +29,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from vecfill.model.predictors.affine import Adjoint, Affine
-from vecfill.model.predictors.affine_kernel import AffineKernel
+from vecfill.model.predictors.affine import Adjoint, Affine, AffineKernel, Procrustes
 from vecfill.model.predictors.base import Predictor
 from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.predictors.latent_semantic import PAPER, LatentSemantic
 from vecfill.model.predictors.leaf_kernel import LeafKernel
 from vecfill.model.predictors.mean import Guessed, Mean
-from vecfill.model.predictors.procrustes import Procrustes
 from vecfill.model.predictors.rivals import LinearRidge, MatchingPursuit, Nearest, Sparsemax
 
 RIVALS: Mapping[str, Predictor] = MappingProxyType(

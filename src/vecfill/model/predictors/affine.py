@@ -1,7 +1,9 @@
-"""Ridge regression shrunk towards a rotation, and the same read backwards.
+"""Affine maps, as from one embedding to another: known rows turned, and what departs from that.
 
-`Affine` adds to Procrustes what known rows bear out. `Adjoint` is fitted from vectors to rows and
-transposed, which keeps what a search by inner products would find.
+`Procrustes` turns, scales and shifts. `Affine` is ridge regression shrunk towards it, so it adds
+what known rows bear out; `AffineKernel` adds to that what the map misses of rows that are alike.
+`Adjoint` is fitted from vectors to rows and transposed, which keeps what a search by inner products
+would find.
 """
 
 from __future__ import annotations
@@ -15,12 +17,81 @@ import numpy as np
 from vecfill import checks
 from vecfill.method.rotation import AffineMap, Rotated, transposed
 from vecfill.method.scaling import in_range_of
+from vecfill.method.trend import Trend
 from vecfill.model.known import KnownRows
 from vecfill.model.prediction import Composition, FixedMix, Prediction
-from vecfill.model.predictors.base import TOL, Predictor, check_preparation, dense
-from vecfill.model.predictors.procrustes import rotated, trend_along
+from vecfill.model.predictors.base import TOL, Predictor, Rows, check_preparation, dense
+from vecfill.model.predictors.kernel_ridge import KernelRidge
 from vecfill.model.space import Space
 from vecfill.model.wanted import ALL, Wanted
+
+
+def _rotated(space: Space, known_rows: KnownRows, preparation: str) -> Rotated:
+    """Return the known rows brought near their vectors, computed once for all who ask."""
+
+    def fitted() -> Rotated:
+        rows = space.prepared(preparation)[np.flatnonzero(known_rows.is_known)]
+        return Rotated(dense(rows), known_rows.known)
+
+    return known_rows.once(("rotated", preparation), fitted)
+
+
+def _trend_along(line: AffineMap, rows: np.ndarray, numbers: np.ndarray, n_dims: int) -> Trend:
+    """Return a map as the trend of the wanted rows, which are asked for by their numbers."""
+
+    def at(row_numbers: np.ndarray) -> np.ndarray:
+        # The numbers rise, as those of unknown rows and of new ones do.
+        return line(rows[np.searchsorted(numbers, row_numbers)])
+
+    return Trend(at, np.empty((0, n_dims)), np.nan)
+
+
+def _along(line: AffineMap, rows: Rows, known_rows: KnownRows, wanted: Wanted) -> Prediction:
+    """Return what a map makes of the wanted rows, and nothing else."""
+    rows = dense(rows)
+    vectors = in_range_of(known_rows.embedding.dtype, line(rows))
+    # The whole is a map; every known row has had its share in the slopes, and none in a mix.
+    even = np.broadcast_to(1.0 / known_rows.n_known, (len(rows), known_rows.n_known))
+    trend = _trend_along(line, rows, wanted.numbers(known_rows), known_rows.n_dims)
+    return Prediction(vectors, Composition(FixedMix(even), trend))
+
+
+@dataclass(frozen=True)
+class Procrustes(Predictor):
+    """The rotation that brings known rows nearest to their vectors, with one scale and a shift.
+
+    It keeps every angle between rows, so what was near stays near.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [2.0, 2.0]])
+    >>> embedding, is_known = 3.0 * rows[:, ::-1], np.arange(5) < 4
+    >>> Procrustes().predict(Space(rows), KnownRows(embedding, is_known)).vectors.round(6)
+    array([[6., 6.]])
+    """
+
+    preparation: str = "as_given"
+
+    name: ClassVar[str] = "procrustes"
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+
+    def __str__(self) -> str:
+        return f"{self.preparation}, rotation"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it."""
+        return "rotation (Procrustes)"
+
+    def predict(
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+    ) -> Prediction:
+        """Return the turned rows; what the rotation misses is zero on average, and is not added."""
+        line = _rotated(space, known_rows, self.preparation).rotation
+        return _along(
+            line, wanted.prepared(space, self.preparation, known_rows), known_rows, wanted
+        )
 
 
 class _AffineMix(FixedMix):
@@ -70,7 +141,7 @@ class Affine(Predictor):
         """Return the predictor with the strength that it chooses by itself."""
         if self.strength is not None:
             return self
-        pair = rotated(space, known_rows, self.preparation)
+        pair = _rotated(space, known_rows, self.preparation)
         best = known_rows.once(("strength", self.preparation), pair.best_strength)
         return replace(self, strength=best)
 
@@ -78,7 +149,7 @@ class Affine(Predictor):
         """Return the map, fitted once."""
         strength = self.settled(space, known_rows).strength
         assert strength is not None
-        pair = rotated(space, known_rows, self.preparation)
+        pair = _rotated(space, known_rows, self.preparation)
         return known_rows.once(
             ("affine", self.preparation, strength), lambda: pair.affine(strength)
         )
@@ -87,12 +158,12 @@ class Affine(Predictor):
         self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
     ) -> Prediction:
         """Return the map's vectors; what is mixed is what the rotation misses of known rows."""
-        line, pair = self.line(space, known_rows), rotated(space, known_rows, self.preparation)
+        line, pair = self.line(space, known_rows), _rotated(space, known_rows, self.preparation)
         rows = dense(wanted.prepared(space, self.preparation, known_rows))
         vectors = in_range_of(known_rows.embedding.dtype, line(rows))
         strength, numbers = self.settled(space, known_rows).strength, wanted.numbers(known_rows)
         assert strength is not None
-        trend = trend_along(pair.rotation, rows, numbers, known_rows.n_dims)
+        trend = _trend_along(pair.rotation, rows, numbers, known_rows.n_dims)
         return Prediction(vectors, Composition(_AffineMix(pair, rows, strength), trend))
 
 
@@ -153,13 +224,67 @@ class Adjoint(Predictor):
     ) -> Prediction:
         """Return the map's vectors."""
         line = self.line(space, known_rows)
+        return _along(
+            line, wanted.prepared(space, self.preparation, known_rows), known_rows, wanted
+        )
+
+
+@dataclass(frozen=True)
+class AffineKernel(Predictor):
+    """An affine map, and what it misses of known rows passed on to rows that are alike.
+
+    Examples
+    --------
+    >>> rows = np.linspace(-2, 2, 41)[:, None]
+    >>> embedding, is_known = np.hstack([rows, rows**2]), np.arange(41) != 30
+    >>> known_rows = KnownRows(embedding, is_known)
+    >>> AffineKernel(strength=0.1).predict(Space(rows), known_rows).vectors.round(1), embedding[30]
+    (array([[1., 1.]]), array([1., 1.]))
+    """
+
+    preparation: str = "as_given"
+    strength: float | None = None
+    """As in `Affine`."""
+    width: float | None = None
+    """As in `KernelRidge`: how far what is missed reaches."""
+
+    name: ClassVar[str] = "affine_kernel"
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+        Affine(self.preparation, self.strength)
+
+    def __str__(self) -> str:
+        return f"{Affine(self.preparation, self.strength)} + kernel of what it misses"
+
+    def in_words(self) -> str:
+        """Return the setting as one would say it."""
+        return "affine map near a rotation, and a kernel of what it misses"
+
+    def predict(
+        self, space: Space, known_rows: KnownRows, wanted: Wanted = ALL, *, tol: float = TOL
+    ) -> Prediction:
+        """Return the map's vectors plus the kernel's residuals."""
+        affine = Affine(self.preparation, self.strength).settled(space, known_rows)
+        line, missed = affine.line(space, known_rows), self._missed(affine, space, known_rows)
+        kernel = KernelRidge(self.preparation, "rbf", self.width)
+        residuals = kernel.predict(space, missed, wanted, tol=tol)
         rows = dense(wanted.prepared(space, self.preparation, known_rows))
-        vectors = in_range_of(known_rows.embedding.dtype, line(rows))
-        # The whole is a map; every known row has had its share in the slopes, and none in a mix.
-        n_known, numbers = known_rows.n_known, wanted.numbers(known_rows)
-        even = np.broadcast_to(1.0 / n_known, (len(rows), n_known))
-        trend = trend_along(line, rows, numbers, known_rows.n_dims)
-        return Prediction(vectors, Composition(FixedMix(even), trend))
+        vectors = in_range_of(known_rows.embedding.dtype, line(rows) + residuals.vectors)
+        numbers = wanted.numbers(known_rows)
+        trend = _trend_along(line, rows, numbers, known_rows.n_dims)
+        return Prediction(vectors, Composition(residuals.composition.mix, trend))
+
+    def _missed(self, affine: Affine, space: Space, known_rows: KnownRows) -> KnownRows:
+        """Return what the map misses of each known row when it is fitted without it."""
+        strength = affine.strength
+        assert strength is not None
+
+        def left_over() -> KnownRows:
+            residuals = _rotated(space, known_rows, self.preparation).residuals(strength)
+            return KnownRows(known_rows.in_place(residuals), known_rows.is_known)
+
+        return known_rows.once(("missed by", affine), left_over)
 
 
 def _check_strength(strength: float | None) -> None:

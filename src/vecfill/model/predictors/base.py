@@ -8,7 +8,7 @@ right for both; they are for predictors that can share work, or that choose some
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -52,6 +52,9 @@ class Predictor(ABC):
 
     is_for_sources: ClassVar[bool] = False
     """Whether it adds up what several sources predict."""
+
+    is_quick: ClassVar[bool] = False
+    """Whether it solves one column in a moment."""
 
     @abstractmethod
     def predict(
@@ -121,6 +124,14 @@ class Predictor(ABC):
     def variant_of(self, number: int) -> int:
         """Return which of the ways to read a source is used."""
         return 0
+
+    def without_sources(self, names: Collection[str]) -> Predictor | None:
+        """Return the predictor without sources of these names; ``None`` if nothing is left."""
+        return self
+
+    def cheapened(self) -> Predictor:
+        """Return a predictor of less work where one number for each row is all that is asked."""
+        return self
 
     def with_chosen_variants(self, space: Any) -> tuple[Predictor, Any]:
         """Return the predictor and the space without the ways of reading that were not chosen."""

@@ -79,20 +79,19 @@ class Forest:
 
         def tree(number: int) -> tuple[np.ndarray, ...]:
             rng = np.random.default_rng([seed, number])
-            seen = targets
+            projections = targets
             if n_dims > N_DIRECTIONS:
-                seen = targets @ rng.normal(size=(n_dims, N_DIRECTIONS))
-            return _grown(
-                columns, np.ascontiguousarray(seen), int(rng.integers(2**62)), n_tried, min_leaf
-            )
+                projections = targets @ rng.normal(size=(n_dims, N_DIRECTIONS))
+            projections = np.ascontiguousarray(projections)
+            return _grown(columns, projections, int(rng.integers(2**62)), n_tried, min_leaf)
 
         trees = parallel_map(tree, range(n_trees), n_jobs=n_threads)
-        columns_of, thresholds, left, leaves = zip(*trees, strict=True)
-        roots = np.cumsum([0, *map(len, left)])
+        columns_of, thresholds, children, leaves = zip(*trees, strict=True)
+        roots = np.cumsum([0, *map(len, children)])
         return cls(
             np.concatenate(columns_of),
             np.concatenate(thresholds),
-            np.concatenate([child + root for child, root in zip(left, roots, strict=False)]),
+            np.concatenate([child + root for child, root in zip(children, roots, strict=False)]),
             roots[:-1],
             np.column_stack([leaf + root for leaf, root in zip(leaves, roots, strict=False)]),
         )
@@ -126,10 +125,10 @@ def _leaf_matrix(leaves: np.ndarray, values: np.ndarray, n_nodes: int) -> csr_ar
 def _next(state: np.ndarray) -> np.uint64:
     """Return the next random number (splitmix64), whose state is one number."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    bits = state[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 @compiled_part
@@ -173,9 +172,9 @@ def _divided(column: np.ndarray, threshold: float, members: np.ndarray, targets:
         else:
             members[first], members[last] = members[last], members[first]
             for direction in range(targets.shape[1]):
-                moved = targets[first, direction]
+                target = targets[first, direction]
                 targets[first, direction] = targets[last, direction]
-                targets[last, direction] = moved
+                targets[last, direction] = target
             last -= 1
     return first
 
@@ -197,13 +196,13 @@ def _grown(
     bounds[0, 1], n_nodes, node = n_rows, 1, 0
     while node < n_nodes:
         first, last = bounds[node, 0], bounds[node, 1]
-        members, seen = order[first:last], ordered[first:last]
+        members, values = order[first:last], ordered[first:last]
         best_gain, n_varied = -1.0, 0
         if members.size >= 2 * min_leaf:
-            for direction in range(seen.shape[1]):
+            for direction in range(values.shape[1]):
                 total[direction] = 0.0
                 for place in range(members.size):
-                    total[direction] += seen[place, direction]
+                    total[direction] += values[place, direction]
             for _ in range(MOST_DRAWN * n_tried):
                 number = np.int64(_next(state) % np.uint64(n_columns))
                 column = columns[number]
@@ -218,7 +217,7 @@ def _grown(
                 threshold = low * (1.0 - part) + high * part
                 # Rounded up to the larger value, it need not divide anything.
                 threshold = low if threshold >= high else threshold
-                gain = _gain(column, threshold, members, seen, min_leaf, total, left_sum)
+                gain = _gain(column, threshold, members, values, min_leaf, total, left_sum)
                 if gain > best_gain:
                     best_gain, column_of[node], thresholds[node] = gain, number, threshold
                 n_varied += 1
@@ -228,7 +227,7 @@ def _grown(
             for row in members:
                 leaves[row] = node
         else:
-            middle = first + _divided(columns[column_of[node]], thresholds[node], members, seen)
+            middle = first + _divided(columns[column_of[node]], thresholds[node], members, values)
             left[node] = n_nodes
             bounds[n_nodes, 0], bounds[n_nodes, 1] = first, middle
             bounds[n_nodes + 1, 0], bounds[n_nodes + 1, 1] = middle, last

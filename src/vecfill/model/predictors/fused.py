@@ -8,7 +8,7 @@ would blow up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
@@ -70,6 +70,27 @@ class Fused(Predictor):
         patterns = {tuple(row) for row in space.presence.tolist()}
         weights = tuple((pattern, alone) for pattern in sorted(patterns))
         return cls(names, space.which, members, weights)
+
+    def without_sources(self, names: Collection[str]) -> Fused | None:
+        """Return the predictor without sources of these names; ``None`` if no other is used.
+
+        Examples
+        --------
+        >>> from vecfill.model.predictors.mean import Mean
+        >>> Fused(("names",), (0,), (Mean(),), ()).without_sources({"names"}) is None
+        True
+        """
+        members = tuple(
+            None if name in names else member
+            for name, member in zip(self.sources, self.members, strict=True)
+        )
+        return replace(self, members=members) if any(members) else None
+
+    def cheapened(self) -> Fused:
+        """Return the predictor with members of less work."""
+        return replace(
+            self, members=tuple(member and member.cheapened() for member in self.members)
+        )
 
     @property
     def _used_sources(self) -> dict[str, Predictor]:

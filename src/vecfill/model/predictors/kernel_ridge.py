@@ -96,6 +96,7 @@ class KernelRidge(Predictor):
 
     name: ClassVar[str] = "kernel_ridge"
     needs_vectors: ClassVar[bool] = False
+    is_quick: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_preparation(self.preparation)

@@ -165,18 +165,16 @@ class LatentSemantic(Predictor):
     def _of_new(self, space: Space, known_rows: KnownRows, wanted: Wanted) -> Prediction:
         """Return mixes of fitted rows' vectors, on top of the trend if there is one."""
         mix = FittedMix(space, self.weights_key, known_rows, wanted)
-        trend, dtype = None, known_rows.embedding.dtype
-        if self.residual_share is None:
+        share, dtype = self.residual_share, known_rows.embedding.dtype
+        if share is None:
             # Of imputed rows too: what is near a new row is often unknown itself.
             vectors = mix.of_fitted(self._filled(space, known_rows))
-        else:
-            slopes, shift, _ = self._line(space, known_rows)
-            line = mix.rows @ slopes + shift
-            trend = Trend(line.__getitem__, np.empty((0, known_rows.n_dims)), np.nan)
-            vectors = line
-            if self.residual_share:
-                vectors = self.put_on(line, self._mixed_residuals(space, known_rows, mix))
-        return Prediction(in_range_of(dtype, vectors), Composition(mix, trend))
+            return Prediction(in_range_of(dtype, vectors), Composition(mix))
+        slopes, shift, _ = self._line(space, known_rows)
+        line = mix.rows @ slopes + shift
+        residuals = self._mixed_residuals(space, known_rows, mix) if share else None
+        trend = Trend(line.__getitem__, np.empty((0, known_rows.n_dims)), np.nan)
+        return Prediction(in_range_of(dtype, self.put_on(line, residuals)), Composition(mix, trend))
 
     def _filled(self, space: Space, known_rows: KnownRows) -> np.ndarray:
         """(n_rows, n_dims) known rows, and the others as this predictor alone imputes them."""
@@ -372,16 +370,10 @@ class LatentSemantic(Predictor):
         if self.solver == "direct":
             options = {"places": places, "tol": tol, "n_jobs": n_jobs}
             return propagate_known(weights, values, known_rows.is_known, **options)
-        solution = propagate_by_iteration(
-            weights,
-            known_rows.in_place(values),
-            known_rows.is_known,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            self_weight=self.self_weight,
-            rng=np.random.default_rng(self.seed),
-            n_jobs=n_jobs,
-        )
+        steps: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        steps |= {"self_weight": self.self_weight, "rng": np.random.default_rng(self.seed)}
+        start, is_known = known_rows.in_place(values), known_rows.is_known
+        solution = propagate_by_iteration(weights, start, is_known, **steps, n_jobs=n_jobs)
         return solution if places is None else replace(solution, vectors=solution.vectors[places])
 
     def fill(self, space: Space, known_rows: KnownRows, *, tol: float = TOL) -> Composition:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import InputError
@@ -37,11 +36,11 @@ from vecfill.trust.choose.candidates import (
     summands,
 )
 from vecfill.trust.choose.columns import leaner
-from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value
+from vecfill.trust.choose.dependence import MOST_TESTED, dependence_p_value, permutation_p_value
 from vecfill.trust.choose.folds import hidden_folds, judged_together
 from vecfill.trust.choose.scores import RowScores, joined
 from vecfill.trust.choose.trials import Trials, standing
-from vecfill.trust.choose.twins import first_of, twins_of
+from vecfill.trust.choose.twins import twins_of
 from vecfill.wording import count
 
 if TYPE_CHECKING:
@@ -109,40 +108,6 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice({self.predictor}; best of {len(self.tried)}, p = {self.p_value:.2g})"
-
-
-def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
-    """Return how likely vectors dealt out at random would be as near to the truth.
-
-    It holds for hidden rows whose predictions were made without any of them, so for one fold: over
-    several, each pair of hidden rows predicts one another, and chance comes near too often.
-
-    Rows are directions from the centre. The sum of cosines of the pairs is compared with that
-    under all permutations of the truth, whose mean and variance have a closed form.
-
-    Examples
-    --------
-    >>> from vecfill.machine.lengths import unit
-    >>> rng = np.random.default_rng(0)
-    >>> truth, other = unit(rng.normal(size=(50, 5))), unit(rng.normal(size=(50, 5)))
-    >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01
-    (True, True)
-    """
-    # One thing under two names is one piece of evidence, not two.
-    if (twins := twins_of(truth, np.ones(len(truth), np.bool_))) is not None:
-        predicted, truth = predicted[first_of(twins)], truth[first_of(twins)]
-    n_rows = len(truth)
-    # Two rows can be paired in two ways only: nothing would be unlikely.
-    if n_rows < 3:
-        return 1.0
-    # A direction that all predictions share is as near to every truth, and no sign of a signal.
-    predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
-    cosine_sum = float(np.einsum("ij,ij->", predicted, truth))
-    # The squares of all pairs' cosines sum to this product of two small matrices.
-    squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
-    spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
-    # Predictions that are all equal are as near under any pairing.
-    return float(ndtr(-cosine_sum / spread)) if spread > 1e-12 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,15 +313,15 @@ def _rounds(
         yield first_round(space, preparations)
         yield second_round(space, trials.best(LatentSemantic))
         return
-    first, *others = first_round(space, preparations)
+    first, *more_groups = first_round(space, preparations)
     others_tried = graphless(space, len(trials.known), preparations[0], trials.goal)
     # What is averaged must not be dropped for being second best.
     is_averaged = trials.goal == "recommend" and bool(kernels)
     kernel_rounds = [kernels] if is_averaged else [[kernel] for kernel in kernels]
     yield [*kernel_rounds, *others_tried, first]
     # Each preparation has graphs of its own. A worse one, by the race, makes up for no clear loss.
-    if others and not trials.is_beaten(LatentSemantic):
-        yield others
+    if more_groups and not trials.is_beaten(LatentSemantic):
+        yield more_groups
     if trials.is_beaten(LatentSemantic) or trials.needs_no_graph():
         return
     ways = [other_degrees, other_ridges]

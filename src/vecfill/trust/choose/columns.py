@@ -89,11 +89,11 @@ def column_reports(
 ) -> tuple[ColumnReport, ...]:
     """Return what each column of the tables adds to the predictor that was chosen."""
     reports: list[ColumnReport] = []
-    for member, used in predictor.by_source(space):
-        if used is None or not _is_judged(member.space):
+    for member, member_predictor in predictor.by_source(space):
+        if member_predictor is None or not _is_judged(member.space):
             continue
         known_rows = KnownRows(embedding[member.rows], is_known[member.rows])
-        preparations = used.preparations or ("as_given",)
+        preparations = member_predictor.preparations or ("as_given",)
         left_out = {place for name in preparations for place in left_out_by(name)}
         entrant = KernelRidge(base_of(preparations[0]), width=1.0)
         gains = _gains(member.space, known_rows, entrant, "balanced")
@@ -144,8 +144,8 @@ def columns_in_words(reports: Sequence[ColumnReport]) -> str:
     "'kind' helps (+30 %), 'year' no difference (+0 %)"
     """
     order = sorted(reports, key=lambda report: -report.gain)
-    shown = order if len(order) <= 8 else [*order[:5], *order[-3:]]
-    return ", ".join(map(str, shown))
+    listed = order if len(order) <= 8 else [*order[:5], *order[-3:]]
+    return ", ".join(map(str, listed))
 
 
 def _is_judged(space: Any) -> bool:

@@ -18,7 +18,7 @@ from vecfill._types import EmbeddingVectors, KnownMask
 from vecfill.errors import OptionError
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
-from vecfill.model.offset import Curve, OffsetRule, Offsets
+from vecfill.model.offset import Curve, OffsetRule, Offsets, without
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.stretch import Stretch, stretch_of
@@ -382,13 +382,6 @@ def hidden_offsets(
         if not as_rare:
             spared = ~fold.is_seen
     return rule.offsets(rarity, known_rows, spared)
-
-
-def without(vectors: np.ndarray, is_seen: KnownMask, offsets: Offsets) -> KnownRows:
-    """Return seen rows that have lost their offset."""
-    plain = vectors.copy()
-    plain[is_seen] -= offsets.known
-    return KnownRows(plain, is_seen)
 
 
 def is_clearly_better(scores: RowScores, baseline: RowScores) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain
 
 import numpy as np
+from scipy.special import ndtr
 from scipy.stats import pearson3
 
 from vecfill.machine.blas import one_blas_thread
@@ -22,6 +23,7 @@ from vecfill.machine.lengths import unit
 from vecfill.method.engine import parallel_map
 from vecfill.model.kernels import Kernel, is_binary
 from vecfill.model.space import Space
+from vecfill.trust.choose.twins import first_of, twins_of
 
 # A guess. 12 kernels of 1,000 rows take about half a second.
 MOST_TESTED = 1000
@@ -287,3 +289,37 @@ def _scaled(likeness: np.ndarray) -> np.ndarray:
     """Return a centred matrix whose squares are numbers, whatever the units."""
     size = float(np.abs(likeness).max(initial=0.0)) or 1.0
     return centred(likeness / size)
+
+
+def permutation_p_value(predicted: np.ndarray, truth: np.ndarray) -> float:
+    """Return how likely vectors dealt out at random would be as near to the truth.
+
+    It holds for hidden rows whose predictions were made without any of them, so for one fold: over
+    several, each pair of hidden rows predicts one another, and chance comes near too often.
+
+    Rows are directions from the centre. The sum of cosines of the pairs is compared with that
+    under all permutations of the truth, whose mean and variance have a closed form.
+
+    Examples
+    --------
+    >>> from vecfill.machine.lengths import unit
+    >>> rng = np.random.default_rng(0)
+    >>> truth, other = unit(rng.normal(size=(50, 5))), unit(rng.normal(size=(50, 5)))
+    >>> permutation_p_value(truth, truth) < 1e-6, permutation_p_value(other, truth) > 0.01
+    (True, True)
+    """
+    # One thing under two names is one piece of evidence, not two.
+    if (twins := twins_of(truth, np.ones(len(truth), np.bool_))) is not None:
+        predicted, truth = predicted[first_of(twins)], truth[first_of(twins)]
+    n_rows = len(truth)
+    # Two rows can be paired in two ways only: nothing would be unlikely.
+    if n_rows < 3:
+        return 1.0
+    # A direction that all predictions share is as near to every truth, and no sign of a signal.
+    predicted, truth = predicted - predicted.mean(axis=0), truth - truth.mean(axis=0)
+    cosine_sum = float(np.einsum("ij,ij->", predicted, truth))
+    # The squares of all pairs' cosines sum to this product of two small matrices.
+    squares = float(np.einsum("ij,ij->", predicted.T @ predicted, truth.T @ truth))
+    spread = np.sqrt(max(squares, 0.0) / (n_rows - 1))
+    # Predictions that are all equal are as near under any pairing.
+    return float(ndtr(-cosine_sum / spread)) if spread > 1e-12 else 1.0

@@ -8,17 +8,13 @@ against what random and rare known rows give when they are hidden.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from vecfill._types import KnownMask
 from vecfill.inputs.names.domains import NAME_SOURCES
 from vecfill.model.known import KnownRows
-from vecfill.model.predictors import KernelRidge, Predictor
-from vecfill.model.predictors.fused import Fused
+from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
-from vecfill.model.stack import Stack
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.folds import Fold, hidden_folds
 
@@ -76,10 +72,11 @@ def odds_of_rare(
         # Counts are there for all rows: nothing is imputed, so random rows are shifted by nothing.
         usual, error = 0.0, gap / np.sqrt(block.hidden.size)
     else:
-        about = without_names(predictor)
-        if about is None:
+        nameless = predictor.without_sources(NAME_SOURCES)
+        if nameless is None:
             return PRIOR_ODDS
-        predictor = cheapened(about)
+        # One number for each row needs no more than the quickest member of a stack.
+        predictor = nameless.cheapened()
         # Unknown rows must hold nothing: their sentinels would be taken for numbers.
         known_rarity = np.where(is_known, rarity, np.nan)[:, None]
         # Tuned once, on all known rows: the same regression is asked for folds and for the rest.
@@ -105,46 +102,6 @@ def odds_of_rare(
     evidence = np.clip(expected * (shift - usual) / error - expected**2 / 2, -50.0, 50.0)
     odds = PRIOR_ODDS * float(np.exp(evidence).mean())
     return float(np.clip(odds, 1.0 / MOST_ODDS, MOST_ODDS))
-
-
-def without_names(predictor: Predictor) -> Predictor | None:
-    """Return a predictor that does not look at names; ``None`` if it looks at nothing else.
-
-    Examples
-    --------
-    >>> from vecfill.model.predictors import PAPER
-    >>> without_names(Fused(("names",), (0,), (PAPER,), ())) is None, without_names(PAPER) == PAPER
-    (True, True)
-    """
-    if not isinstance(predictor, Fused):
-        return predictor
-    members = tuple(
-        None if name in NAME_SOURCES else member
-        for name, member in zip(predictor.sources, predictor.members, strict=True)
-    )
-    return replace(predictor, members=members) if any(members) else None
-
-
-def cheapened(predictor: Predictor) -> Predictor:
-    """Return a predictor whose stacks are one member each: one number needs no more.
-
-    A kernel regression, which solves one column in a moment, before one that propagates; of
-    several, the one that counts most.
-
-    Examples
-    --------
-    >>> from vecfill.model.predictors import PAPER, KernelRidge
-    >>> stack = Stack((PAPER, KernelRidge(), KernelRidge("unit_rows")), (0.5, 0.2, 0.3))
-    >>> print(cheapened(stack))
-    unit_rows, rbf kernel ridge
-    """
-    if isinstance(predictor, Fused):
-        members = tuple(member and cheapened(member) for member in predictor.members)
-        return replace(predictor, members=members)
-    if not isinstance(predictor, Stack):
-        return predictor
-    members = zip(predictor.members, predictor.weights, strict=True)
-    return max(members, key=lambda pair: (isinstance(pair[0], KernelRidge), pair[1]))[0]
 
 
 def _permuted(rarity: np.ndarray, is_known: KnownMask) -> np.ndarray:

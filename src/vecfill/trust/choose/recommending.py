@@ -143,8 +143,8 @@ class Panel:
         if self.are_users:
             return float(self.gains(vectors)[:, 0].mean())
         scores = self.vectors @ np.vstack([vectors, self.seen]).T
-        taken = self.taken.tocoo()
-        scores[taken.row, taken.col + len(vectors)] = -np.inf
+        pairs = self.taken.tocoo()
+        scores[pairs.row, pairs.col + len(vectors)] = -np.inf
         relevant = self.relevant.copy()
         relevant.resize(scores.shape)
         return float(_of_items(scores, relevant)[:, 0].sum() / scores.shape[1])
@@ -258,19 +258,19 @@ def _setting(tastes: Tastes, embedding: EmbeddingVectors, is_seen: KnownMask) ->
 
 
 def _panel(tastes: Tastes, vectors: np.ndarray, fold: Fold, setting: Setting) -> Panel:
-    seen = np.flatnonzero(fold.is_seen)
-    taken = csr_array(tastes.taken[:, seen])
-    others = tastes.vectors
-    if others is None:
-        others = solved(taken, vectors[seen], setting, is_rated=tastes.is_rated)
+    seen_rows = np.flatnonzero(fold.is_seen)
+    seen_tastes = csr_array(tastes.taken[:, seen_rows])
+    users = tastes.vectors
+    if users is None:
+        users = solved(seen_tastes, vectors[seen_rows], setting, is_rated=tastes.is_rated)
     relevant = csr_array(tastes.relevant[:, fold.hidden])
     if tastes.are_users:
         relevant = csr_array(relevant.T)
-    return Panel(others, relevant, tastes.are_users, vectors[seen], taken)
+    return Panel(users, relevant, tastes.are_users, vectors[seen_rows], seen_tastes)
 
 
 def solved(
-    taken: csr_array, vectors: np.ndarray, setting: Setting, *, is_rated: bool
+    tastes: csr_array, vectors: np.ndarray, setting: Setting, *, is_rated: bool
 ) -> np.ndarray:
     """Return the vectors of users by ridge regression on what they took.
 
@@ -287,19 +287,20 @@ def solved(
     n_dims = vectors.shape[1]
     gram = vectors.T @ vectors
     strength = setting.strength * float(np.trace(gram)) / n_dims * np.eye(n_dims)
-    mean = float(taken.data.mean()) if taken.nnz else 0.0
-    out = np.zeros((taken.shape[0], n_dims))
-    for row in range(taken.shape[0]):
-        places = slice(taken.indptr[row], taken.indptr[row + 1])
-        own = vectors[taken.indices[places]]
-        if not len(own):
+    mean = float(tastes.data.mean()) if tastes.nnz else 0.0
+    out = np.zeros((tastes.shape[0], n_dims))
+    for row in range(tastes.shape[0]):
+        places = slice(tastes.indptr[row], tastes.indptr[row + 1])
+        of_items = vectors[tastes.indices[places]]
+        if not len(of_items):
             continue
         if is_rated:
-            share = len(own) / len(vectors)
-            system, target = own.T @ own + share * strength, own.T @ (taken.data[places] - mean)
+            share = len(of_items) / len(vectors)
+            system = of_items.T @ of_items + share * strength
+            target = of_items.T @ (tastes.data[places] - mean)
         else:
-            system = gram + setting.alpha * (own.T @ own) + strength
-            target = (1.0 + setting.alpha) * own.sum(axis=0)
+            system = gram + setting.alpha * (of_items.T @ of_items) + strength
+            target = (1.0 + setting.alpha) * of_items.sum(axis=0)
         out[row] = np.linalg.solve(system + 1e-12 * np.trace(system) * np.eye(n_dims), target)
     return out
 
@@ -342,11 +343,11 @@ def _looked_up(
     liked = relevant.tocoo()
     row, item = liked.coords
     top = -np.sort(-np.partition(scores, scores.shape[1] - n_top, axis=1)[:, -n_top:], axis=1)
-    own = scores[row, item]
-    rank = (top[row] >= own[:, None]).sum(axis=1)
+    score = scores[row, item]
+    rank = (top[row] >= score[:, None]).sum(axis=1)
     # What ties with the last at the top may tie with many below it.
     n_ahead = (scores >= top[:, -1:]).sum(axis=1)
-    is_hit = (own > top[row, -1]) | ((own == top[row, -1]) & (n_ahead[row] <= n_top))
+    is_hit = (score > top[row, -1]) | ((score == top[row, -1]) & (n_ahead[row] <= n_top))
     discounts = 1.0 / np.log2(np.arange(2, N_SHOWN + 2))
     n_liked = np.diff(relevant.indptr)
     best = np.concatenate([[1.0], np.cumsum(discounts)])[np.minimum(n_liked, N_SHOWN)]

@@ -103,10 +103,10 @@ class Blend:
 
     def vectors(self, finish: Finish) -> list[np.ndarray]:
         """Return the vectors that it gives to the hidden rows of each fold."""
-        hidden, drawn = self._hidden, self._attended(finish.attention, finish.sharpness)
+        hidden, attended = self._hidden, self._attended(finish.attention, finish.sharpness)
         if not finish.whitening:
-            return drawn
-        folds = zip(drawn, hidden.centres, hidden.whitenings, strict=True)
+            return attended
+        folds = zip(attended, hidden.centres, hidden.whitenings, strict=True)
         return [
             centre + directions.applied(estimates - centre, finish.whitening)
             for estimates, centre, directions in folds
@@ -160,8 +160,8 @@ def _weighted(parts: Mapping[Predictor, np.ndarray], hidden: Hidden) -> Blend:
     for label in np.unique(hidden.group):
         is_other, rows = hidden.group != label, hidden.group == label
         # Without the group itself, or the stack would be scored on rows that set its weights.
-        others = [part[is_other] for part in columns]
-        learnt = stack_weights(others, truth[is_other], hidden.metric)
+        other_rows = [part[is_other] for part in columns]
+        learnt = stack_weights(other_rows, truth[is_other], hidden.metric)
         steps[rows] = sum(w * part[rows] for w, part in zip(learnt, columns, strict=True))
     weights = [float(weight) for weight in stack_weights(columns, truth, hidden.metric)]
     return Blend(list(parts), weights, steps, hidden)

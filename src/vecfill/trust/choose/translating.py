@@ -15,9 +15,7 @@ from vecfill.machine.blas import one_blas_thread
 from vecfill.method.rotation import STRENGTHS
 from vecfill.model.known import KnownRows
 from vecfill.model.predictors import Predictor
-from vecfill.model.predictors.affine import Adjoint, Affine
-from vecfill.model.predictors.affine_kernel import AffineKernel
-from vecfill.model.predictors.procrustes import Procrustes
+from vecfill.model.predictors.affine import Adjoint, Affine, AffineKernel, Procrustes
 from vecfill.model.space import Space
 from vecfill.model.wanted import New, Unknown
 from vecfill.trust.choose.folds import hidden_folds
@@ -61,11 +59,11 @@ class Queries:
         place_of = np.full(n_pairs, -1)
         place_of[rows] = np.arange(len(rows))
         answers = [place_of[right] for right in self.relevant]
-        answers = [places[places >= 0] for places in answers]
-        asked = np.array([place for place, right in enumerate(answers) if right.size], np.int64)
-        if not asked.size:
+        answers = [rows_among[rows_among >= 0] for rows_among in answers]
+        places = np.array([place for place, right in enumerate(answers) if right.size], np.int64)
+        if not places.size:
             return None
-        return Queries(self.old[asked], self.new[asked], tuple(answers[place] for place in asked))
+        return Queries(self.old[places], self.new[places], tuple(answers[row] for row in places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,13 +218,13 @@ def choose_translation(
     else:
         n_all = len(pairs)
     judges = fitted or CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
-    asked = None
+    questions = None
     if queries is not None and len(queries) >= FEWEST_QUERIES:
-        asked = Queries(queries.old, queries.new)
-    k = n_found(len(pairs) if asked is not None else len(pairs) // N_FOLDS)
+        questions = Queries(queries.old, queries.new)
+    k = n_found(len(pairs) if questions is not None else len(pairs) // N_FOLDS)
 
     def score(predictor: Predictor) -> float:
-        finds = [search.judged(k)["ndcg"] for search in judges.searches(predictor, asked)]
+        finds = [search.judged(k)["ndcg"] for search in judges.searches(predictor, questions)]
         return float(np.concatenate(finds).mean())
 
     scores = {predictor: score(predictor) for predictor in translations()}

@@ -251,14 +251,16 @@ class Trials:
             blends.values(), [PLAIN, *(Finish(ATTENTION, whitening=power) for power in WHITENINGS)]
         )
         best = self.best(Stack)
-        others = [Finish(*attention, best.whitening) for attention in ATTENTIONS]
-        self._add_finished([blends[best.members]], others)
+        finishes = [Finish(*attention, best.whitening) for attention in ATTENTIONS]
+        self._add_finished([blends[best.members]], finishes)
 
     def _blends(
         self, groups: Sequence[Sequence[Predictor]], hidden: Hidden
     ) -> dict[tuple[Predictor, ...], Blend]:
         """Return weighted sums of groups of predictors, by those that count."""
-        sums = [blended({each: self.steps[each] for each in group}, hidden) for group in groups]
+        sums = [
+            blended({member: self.steps[member] for member in group}, hidden) for group in groups
+        ]
         return {blend.members: blend for blend in sums if blend is not None}
 
     def _add_finished(self, blends: Iterable[Blend], finishes: Sequence[Finish]) -> None:

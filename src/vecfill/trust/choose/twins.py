@@ -75,7 +75,7 @@ def _near(known: np.ndarray) -> np.ndarray:
     return np.unique(label, return_index=True)[1][label]
 
 
-def near_pairs(known: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+def near_pairs(known: np.ndarray, other_rows: np.ndarray | None = None) -> np.ndarray:
     """Return pairs of places of known vectors, or of a known and another one, that are the same.
 
     Examples
@@ -86,7 +86,7 @@ def near_pairs(known: np.ndarray, others: np.ndarray | None = None) -> np.ndarra
     """
     n_known, n_dims = known.shape
     # Squares of 64-bit numbers over- or underflow long before the numbers do.
-    all_vectors = known if others is None else np.vstack([known, others])
+    all_vectors = known if other_rows is None else np.vstack([known, other_rows])
     vectors = well_scaled(all_vectors.astype(np.float64))
     vectors = vectors - vectors[:n_known].mean(axis=0)
     limit = NEAR * float(np.sqrt((vectors[:n_known] ** 2).sum(axis=1).mean()))
@@ -94,7 +94,7 @@ def near_pairs(known: np.ndarray, others: np.ndarray | None = None) -> np.ndarra
     # only those are compared whole.
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n_dims, 3)))[0]
     tree = cKDTree(vectors[:n_known] @ axes)
-    if others is None:
+    if other_rows is None:
         pairs = tree.query_pairs(limit, output_type="ndarray")
     else:
         other_tree = cKDTree(vectors[n_known:] @ axes)
@@ -102,7 +102,7 @@ def near_pairs(known: np.ndarray, others: np.ndarray | None = None) -> np.ndarra
         pairs = np.column_stack([distances["i"], distances["j"] + n_known])
     gaps = vectors[pairs[:, 0]] - vectors[pairs[:, 1]]
     pairs = pairs[(gaps**2).sum(axis=1) <= limit**2]
-    if others is None:
+    if other_rows is None:
         return pairs
     pairs[:, 1] -= n_known
     return pairs[np.lexsort(pairs.T[::-1])]

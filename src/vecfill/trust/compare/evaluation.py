@@ -19,12 +19,13 @@ from vecfill.errors import InputError
 from vecfill.inputs.interactions import Tastes
 from vecfill.inputs.rarity import Rarity
 from vecfill.model.known import KnownRows
+from vecfill.model.offset import without
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown
 from vecfill.trust.choose.choice import CHANCE
 from vecfill.trust.choose.columns import ColumnReport, columns_in_words
-from vecfill.trust.choose.decision import Decision, decide, without
+from vecfill.trust.choose.decision import Decision, decide
 from vecfill.trust.choose.folds import Fold, hidden_folds, rarest_block
 from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.recommending import Audience, Recommend
@@ -33,7 +34,7 @@ from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.compare.rivals import POPULAR, POPULAR_LABEL, RIVALS, Competitors, Rival
 from vecfill.trust.prove.hidden import HIDDEN_TOL
 from vecfill.trust.prove.leaks import Leak
-from vecfill.wording import html_details, html_table, percent
+from vecfill.wording import html_details, html_table, percent, share_found
 
 # Enough for 95 % intervals: 25 resamples lie beyond either end.
 N_BOOTSTRAPS = 1000
@@ -43,30 +44,6 @@ BLOCKS = (0.2, 0.4)
 """Shares of the known rows, the rarest, that ``hide="rarest"`` hides in turn."""
 
 _HIDDEN = {"random": "hidden", "rarest": "rare hidden"}
-
-
-def in_words(share: float, kind: str) -> str:
-    """Return how many of the hidden entities are found, as people say it.
-
-    Examples
-    --------
-    >>> in_words(0.26, "hidden"), in_words(0.8, "rare hidden")
-    ('One hidden entity in four is', 'Four in five rare hidden entities are')
-    >>> in_words(0.42, "hidden"), in_words(0.004, "hidden")
-    ('Two in five hidden entities are', 'Less than one hidden entity in a hundred is')
-    """
-    numbers = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    if share < 0.01:
-        return f"Less than one {kind} entity in a hundred is"
-    if share >= 0.97:
-        return f"Nearly every {kind} entity is"
-    if share > 0.55:
-        whole = min(range(3, 11), key=lambda n: abs(share - (n - 1) / n))
-        return f"{numbers[whole - 1].capitalize()} in {numbers[whole]} {kind} entities are"
-    if 0.36 < share < 0.45:
-        return f"Two in five {kind} entities are"
-    whole = round(1 / share)
-    return f"One {kind} entity in {numbers[whole] if whole <= 10 else whole} is"
 
 
 @dataclass(frozen=True)
@@ -142,7 +119,7 @@ class Evaluation:
         hits = means["auto"]["hits_at_10"]
         times = hits * self.n_known / 10
         first = (
-            f"{in_words(hits, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
+            f"{share_found(hits, _HIDDEN[self.hide])} found among the ten vectors nearest to the "
             f"imputed one, about {times:.0f} times chance."
         )
         if self.recommends:
@@ -268,25 +245,32 @@ def _resamples(n_rows: int) -> np.ndarray:
     return rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), N_BOOTSTRAPS).astype(np.float32)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comparing:
+    """How methods are compared: which known rows are hidden, against whom, how `auto` chooses."""
+
+    n_folds: int = 5
+    hide: str = "random"
+    """``"random"`` rows, or the ``"rarest"`` as blocks of several sizes, which needs a rarity."""
+    goal: str = "balanced"
+    candidates: str = "all"
+    seed: int = 0
+    rivals: Mapping[str, Rival] = field(default_factory=lambda: RIVALS)
+
+
 def evaluate_rows(
     space: Space,
     embedding: EmbeddingVectors,
     is_known: KnownMask,
+    how: Comparing = Comparing(),  # noqa: B008
     *,
-    n_folds: int = 5,
-    hide: str = "random",
     rarity: Rarity | None = None,
     words: np.ndarray | None = None,
     tastes: Tastes | None = None,
-    goal: str = "balanced",
-    candidates: str = "all",
-    seed: int = 0,
-    rivals: Mapping[str, Rival] = RIVALS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Return how near `auto`, the paper's method and every rival come to hidden known rows.
 
-    ``hide="rarest"`` hides the rarest known rows as blocks of several sizes, which needs `rarity`.
     Rivals are tuned in each fold, on the rows that are left. With `tastes`, hidden rows are
     recommended as well, and what is popular is one more rival.
 
@@ -302,16 +286,17 @@ def evaluate_rows(
     # 32-bit sums would give the mean a direction of its own: rounding.
     embedding = embedding.astype(np.float64)
     known = embedding[is_known]
-    folds = _folds(is_known, n_folds, hide, rarity, seed, twins_of(embedding, is_known))
+    folds = _folds(is_known, how, rarity, twins_of(embedding, is_known))
+    goal = how.goal
     if goal == "recommend" and tastes is not None:
         goal = Recommend.of(tastes)
-    options: dict[str, Any] = {"goal": goal, "candidates": candidates, "seed": seed}
+    options: dict[str, Any] = {"goal": goal, "candidates": how.candidates, "seed": how.seed}
     options["words"] = words
     parts: dict[str, list[RowScores]] = {}
     tuned: dict[str, list[Predictor]] = {}
     labels: dict[str, str] = {}
     # Rows hidden at random are not rare, so nothing may be assumed about their rarity.
-    is_usable = rarity is not None and (hide == "rarest" or has_own(rarity.values, is_known))
+    is_usable = rarity is not None and (how.hide == "rarest" or has_own(rarity.values, is_known))
     usable_rarity = rarity if is_usable else None
     tell = progress or (lambda _done, _total: None)
     for number, fold in enumerate(folds):
@@ -321,7 +306,9 @@ def evaluate_rows(
         blind = np.where(fold.is_seen[:, None], embedding, np.nan)
         known_rows = KnownRows(blind, fold.is_seen)
         decision, vectors = _auto(space, known_rows, fold, usable_rarity, **options)
-        competitors = Competitors(space, known_rows, decision, rivals, goal=goal, seed=seed + 1)
+        competitors = Competitors(
+            space, known_rows, decision, how.rivals, goal=goal, seed=how.seed + 1
+        )
         vectors_of = {"auto": vectors}
         vectors_of |= {name: predict(fold.places) for name, predict in competitors.predict.items()}
         labels |= competitors.labels
@@ -350,22 +337,17 @@ def evaluate_rows(
         # Of all known rows: those of one fold predict those of another, and a block of rare ones
         # shares a direction, so hidden rows cannot say what is chance.
         decision.choice.p_value,
-        hide,
+        how.hide,
         labels,
         {name: tuple(predictors) for name, predictors in tuned.items() if name != "paper"},
     )
 
 
 def _folds(
-    is_known: KnownMask,
-    n_folds: int,
-    hide: str,
-    rarity: Rarity | None,
-    seed: int,
-    twins: np.ndarray | None,
+    is_known: KnownMask, how: Comparing, rarity: Rarity | None, twins: np.ndarray | None
 ) -> list[Fold]:
-    if hide == "random":
-        return list(hidden_folds(is_known, n_folds=n_folds, seed=seed, twins=twins))
+    if how.hide == "random":
+        return list(hidden_folds(is_known, n_folds=how.n_folds, seed=how.seed, twins=twins))
     if rarity is None:
         raise InputError(
             "hide='rarest' needs to know how rare the entities are, and the order of the embedding "

@@ -58,11 +58,11 @@ def evaluate_pairs(
         fitted[side] = CrossFitted(pairs, side, seed=seed, n_jobs=n_jobs)
         maps[side], _ = choose_translation(pairs, side, fitted=fitted[side], **options)
     tell(2, 3)
-    asked = _Asked(pairs, queries, fitted[DOCUMENTS], maps[DOCUMENTS], k)
-    scores = asked.options()
+    collection = _Asked(pairs, queries, fitted[DOCUMENTS], maps[DOCUMENTS], k)
+    scores = collection.options()
     searches = fitted[QUERIES].searches(maps[QUERIES], queries)
-    scores[QUERIES] = asked.judged(search.scores for search in searches)
-    by_order = {order: asked.by_share(order, seed) for order in ORDERS}
+    scores[QUERIES] = collection.judged(search.scores for search in searches)
+    by_order = {order: collection.by_share(order, seed) for order in ORDERS}
     for name, measures in by_order["gain"].items():
         scores[name] = measures
     tell(3, 3)
@@ -77,7 +77,7 @@ def evaluate_pairs(
             for order, measures in by_order.items()
         },
         maps,
-        asked.agreed(),
+        collection.agreed(),
         budget,
         n_wanted,
     )
@@ -180,7 +180,7 @@ def _share_kept(
     tops = [top_of(scores, k, search.own_places) for scores in (of_old, of_new, of_mapped)]
     shared = np.full(len(tops[0]), np.nan)
     for row, (old, new, mapped) in enumerate(zip(*tops, strict=True)):
-        both = np.intersect1d(old, new)
-        if both.size:
-            shared[row] = np.isin(both, mapped).mean()
+        common = np.intersect1d(old, new)
+        if common.size:
+            shared[row] = np.isin(common, mapped).mean()
     return shared

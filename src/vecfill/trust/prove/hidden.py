@@ -8,19 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vecfill._types import EmbeddingVectors
+from vecfill.inputs.rarity import Rarity
 from vecfill.machine.lengths import unit
+from vecfill.model.fitted import Model
 from vecfill.model.known import KnownRows
-from vecfill.model.offset import Curve, OffsetRule, Offsets
+from vecfill.model.offset import Curve, OffsetRule, Offsets, without
 from vecfill.model.predictors import Predictor
 from vecfill.model.space import Space
 from vecfill.model.wanted import Unknown, Wanted
-from vecfill.trust.choose.decision import CLEAR, hidden_offsets, without
+from vecfill.trust.choose.decision import CLEAR, Decision, hidden_offsets
 from vecfill.trust.choose.folds import Fold, judged_together
+from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores, joined, score_rows
 from vecfill.trust.prove.signals import signals
 
 HIDDEN_TOL = 1e-6
 """Residual to which hidden rows are solved: their scores are shown with three digits."""
+
+QUANTILES = np.linspace(0.0, 1.0, 11)
+"""Of the rarities that hidden and unknown rows have, brought together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,3 +279,48 @@ def _carried(
 def cosines(vectors: np.ndarray, other_vectors: np.ndarray) -> np.ndarray:
     """Return the cosine of each pair of rows; 0 if one of them is zero."""
     return np.einsum("ij,ij->i", unit(vectors), unit(other_vectors))
+
+
+def reaches(
+    rarity: Rarity, is_known: np.ndarray, is_unknown: np.ndarray, block: Fold
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what rarities the hidden and the unknown rows are taken to have: ends, or quantiles.
+
+    With counts, unknown rows have rarities of their own. Without, they begin where the known rows
+    end, span as much as the hidden ones, and cannot be rarer than the last word.
+    """
+    of_unknown = rarity.values[is_unknown]
+    if has_own(rarity.values, is_known):
+        of_unknown = np.where(np.isnan(of_unknown), rarity.values[is_known].max(), of_unknown)
+        of_hidden = np.quantile(rarity.values[block.hidden], QUANTILES)
+        return of_hidden, np.quantile(of_unknown, QUANTILES)
+    # Names that are missing for another reason may be as rare as any that is hidden.
+    low = float(rarity.values[rarity.may_be_rare(block.is_seen)].max())
+    high = float(rarity.values[rarity.may_be_rare(is_known)].max())
+    last = 2.0 * high - low
+    if rarity.vocabulary is not None:
+        last = max(high, min(last, float(rarity.vocabulary.rarity[-1])))
+    return np.array([low, high]), np.array([high, last])
+
+
+def region_of(
+    model: Model, decision: Decision, of_hidden: np.ndarray, of_unknown: np.ndarray
+) -> Region | None:
+    """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
+
+    A curve through known rows says nothing reliable about rows that are rarer than all of them.
+    """
+    rule, offsets = decision.rule, model.offsets
+    if rule is None or rule.curve is None or offsets is None or not offsets.is_rare.any():
+        return None
+    rows, is_rare = model.as_predicted(), offsets.is_rare
+    middle = rows.known.mean(axis=0, dtype=np.float64)
+    steps = decision.stretch.rare * (rows.embedding[rows.unknown][is_rare] - middle)
+    return Region(
+        curve=rule.curve,
+        middle=middle,
+        offset=None if rule.uses_own else offsets.unknown[is_rare][0],
+        length=float(np.sqrt((steps**2).sum(axis=1).mean())),
+        hidden=of_hidden,
+        unknown=of_unknown,
+    )

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from vecfill.inputs.alignment import Alignment
-from vecfill.inputs.rarity import Rarity
 from vecfill.method.engine import parallel_map
 from vecfill.model.fitted import Model
 from vecfill.trust.choose.choice import FEWEST_KNOWN
@@ -23,7 +22,15 @@ from vecfill.trust.choose.rareness import has_own
 from vecfill.trust.choose.scores import RowScores
 from vecfill.trust.choose.twins import twins_of
 from vecfill.trust.prove.confidence import Confidence
-from vecfill.trust.prove.hidden import Asked, Hidden, Region, drift_of, hide_and_impute
+from vecfill.trust.prove.hidden import (
+    Asked,
+    Hidden,
+    Region,
+    drift_of,
+    hide_and_impute,
+    reaches,
+    region_of,
+)
 from vecfill.trust.prove.learning import (
     ENOUGH_HIDDEN,
     FEWEST_HIDDEN,
@@ -47,8 +54,6 @@ N_FOLDS = 5
 """Folds of random rows: four fifths of the known rows stay, so hidden ones are little worse off
 than unknown ones. The usual number; a guess."""
 
-QUANTILES = np.linspace(0.0, 1.0, 11)
-"""Of the rarities that hidden and unknown rows have, brought together."""
 
 ODD = 2.0
 """Robust deviations below what rows like it reach, from which on a known row is suspicious. A
@@ -293,8 +298,8 @@ class _Hiding:
         among = rarity.may_be_rare(is_known)
         block = rarest_block(is_known, rarity.values, share=BLOCK, among=among, twins=self.twins)
         is_unknown = rarity.may_be_rare(~is_known)
-        of_hidden, of_unknown = _reaches(rarity, is_known, is_unknown, block)
-        region = _region(self.model, self.decision, of_hidden, of_unknown)
+        of_hidden, of_unknown = reaches(rarity, is_known, is_unknown, block)
+        region = region_of(self.model, self.decision, of_hidden, of_unknown)
         hidden = self._imputed([block], as_rare=True, region=region)
         drift = 0.0, 0.0
         if not has_own(rarity.values, is_known):
@@ -335,51 +340,6 @@ class _Hiding:
             factor=stretch.rare if has_offset else stretch.plain,
             asked=asked,
         )
-
-
-def _reaches(
-    rarity: Rarity, is_known: np.ndarray, is_unknown: np.ndarray, block: Fold
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what rarities the hidden and the unknown rows are taken to have: ends, or quantiles.
-
-    With counts, unknown rows have rarities of their own. Without, they begin where the known rows
-    end, span as much as the hidden ones, and cannot be rarer than the last word.
-    """
-    of_unknown = rarity.values[is_unknown]
-    if has_own(rarity.values, is_known):
-        of_unknown = np.where(np.isnan(of_unknown), rarity.values[is_known].max(), of_unknown)
-        of_hidden = np.quantile(rarity.values[block.hidden], QUANTILES)
-        return of_hidden, np.quantile(of_unknown, QUANTILES)
-    # Names that are missing for another reason may be as rare as any that is hidden.
-    low = float(rarity.values[rarity.may_be_rare(block.is_seen)].max())
-    high = float(rarity.values[rarity.may_be_rare(is_known)].max())
-    last = 2.0 * high - low
-    if rarity.vocabulary is not None:
-        last = max(high, min(last, float(rarity.vocabulary.rarity[-1])))
-    return np.array([low, high]), np.array([high, last])
-
-
-def _region(
-    model: Model, decision: Decision, of_hidden: np.ndarray, of_unknown: np.ndarray
-) -> Region | None:
-    """Return where the unknown rows are taken to lie, as far as the whole vocabulary tells it.
-
-    A curve through known rows says nothing reliable about rows that are rarer than all of them.
-    """
-    rule, offsets = decision.rule, model.offsets
-    if rule is None or rule.curve is None or offsets is None or not offsets.is_rare.any():
-        return None
-    rows, is_rare = model.as_predicted(), offsets.is_rare
-    middle = rows.known.mean(axis=0, dtype=np.float64)
-    steps = decision.stretch.rare * (rows.embedding[rows.unknown][is_rare] - middle)
-    return Region(
-        curve=rule.curve,
-        middle=middle,
-        offset=None if rule.uses_own else offsets.unknown[is_rare][0],
-        length=float(np.sqrt((steps**2).sum(axis=1).mean())),
-        hidden=of_hidden,
-        unknown=of_unknown,
-    )
 
 
 def suspicious_rows(hidden: Hidden, *, n_most: int = 50) -> np.ndarray:

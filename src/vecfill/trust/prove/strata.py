@@ -180,17 +180,19 @@ def kinds_by_source(model: Model) -> list[np.ndarray]:
     another form of its name is in the vocabulary, if names are a source that was kept. Names of
     several words are a kind of their own elsewhere, so they have none here.
     """
-    used = [
+    used_members = [
         member
         for member, predictor in model.predictor.by_source(model.space)
         if predictor is not None
     ]
     # What can be said of a name, by its parts or its letters, its own kinds say.
-    members = [member for member in used if member.name == NAMES or member.name not in NAME_SOURCES]
+    members = [
+        member for member in used_members if member.name == NAMES or member.name not in NAME_SOURCES
+    ]
     sources = [member.name for member in members]
     kinds = _kinds_by_presence(sources, [member.is_present for member in members])
     forms = getattr(model.space, "kinds", ())
-    if forms and any(member.name in NAME_SOURCES for member in used):
+    if forms and any(member.name in NAME_SOURCES for member in used_members):
         by_form = np.array(forms, dtype=object)
         by_form[by_form == SEVERAL_WORDS] = None
         kinds.append(by_form)
