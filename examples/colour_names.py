@@ -35,7 +35,7 @@ SURVEY = {name.removeprefix("xkcd:"): XKCD_COLORS[name] for name in reversed(XKC
 words of an embedding for the most frequent ones."""
 CSS = {name: colour for name, colour in CSS4_COLORS.items() if "gray" not in name}
 """CSS spells each grey in two ways; the survey uses "grey"."""
-LEAST_CONFIDENCE = 0.6
+LEAST_CONFIDENCE = 0.5
 
 
 def main(out: Path) -> None:

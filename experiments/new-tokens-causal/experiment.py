@@ -17,7 +17,6 @@ import vecfill as vf
 from new_rows import pursued_rows, ridge_rows, sparsemax_rows, wechsel_rows
 from record import Result
 from smollm2 import BEGIN, CausalModel, smollm2_folder
-from vecfill.exchange.huggingface.fitting import N_SAMPLED, N_TOKENS
 from vecfill.exchange.huggingface.folder import ModelFolder
 from vecfill.exchange.huggingface.level import OutputSample, as_frequencies, levelled
 from vecfill.exchange.huggingface.pieces import PieceFinder
@@ -52,7 +51,7 @@ def run(config: dict[str, Any], data: Path, out: Path) -> Result:  # noqa: ARG00
     cache = out.parent / "cache"
     folder = smollm2_folder(cache)
     tables = []
-    for seed in config["seeds"]:
+    for seed in range(config["seed"], config["seed"] + config["n_draws"]):
         kept = out / f"draw-{seed}{'-quick' if config['quick'] else ''}.json"
         if not kept.exists():
             kept.write_text(json.dumps(_measured(config, folder, seed)))
@@ -78,7 +77,9 @@ def _measured(config: dict[str, Any], folder: Path, seed: int) -> dict[str, dict
     rows = _rows(config, base, glove, draw, seed)
     running = RunningModel(model, [])
     texts = [[BEGIN, *running.split(text)] for text in ORDINARY]
-    sample = OutputSample(running, [*texts, *running.sampled(N_SAMPLED, N_TOKENS, seed=0)])
+    sample = OutputSample(
+        running, [*texts, *running.sampled(config["n_sampled"], config["n_tokens"], seed=0)]
+    )
     del running
     ranks = {word: rank + 1 for word, rank in wink_glove()[0].items() if word in glove.index}
     frequencies = as_frequencies("rank", ranks, draw.hidden)

@@ -185,7 +185,7 @@ def test_no_more_is_reembedded_than_the_budget_allows():
         ({"side": "queries", "queries": made()[0]}, "have 12 dimensions"),
         ({"side": "queries", "output": "new.npz"}, "nothing to write"),
     ],
-    ids=str,
+    ids=["few pairs", "side", "queries of documents", "dimensions", "output"],
 )
 def test_what_cannot_be_translated_is_refused(change, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -93,10 +93,10 @@ def test_tables_show_what_was_measured(comparing, tmp_path, capsys, monkeypatch)
             "n_known": 1200,
             "n_unknown": 20,
             "n_hidden": 400,
-            "methods": means,
-            "differences": gaps,
-            "cosine_methods": means,
-            "cosine_differences": gaps,
+            "goals": {
+                goal: {"methods": means, "differences": gaps}
+                for goal in ("balanced", "cosine", "rank")
+            },
             "chosen": "mean",
             "cost_of_choice": 61.4,
             "coverage_80": 0.8,

@@ -42,8 +42,8 @@ EXAMPLES = {
     "match": "vecfill match glove.txt cities.csv -o matches.csv",
     "tokens": "vecfill tokens model/ terms.txt --source pieces -o new-model/",
     "migrate": """
-        vecfill migrate old.parquet sample-of-new.parquet
-        vecfill migrate old.parquet sample-of-new.parquet -o new.parquet --table first.csv
+        vecfill migrate old.parquet sample.parquet
+        vecfill migrate old.parquet sample.parquet -o new.parquet --table first.csv
         """,
     "add": """
         vecfill add cities.vecfill new.csv -o new.txt

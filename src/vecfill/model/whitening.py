@@ -29,8 +29,8 @@ class Whitening:
     --------
     >>> known = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> steps = np.array([[1.0, 1.0]])
-    >>> Whitening.of(known).applied(steps, 0.0), Whitening.of(known).applied(steps, 0.5).round(2)
-    (array([[1., 1.]]), array([[0.53, 1.31]]))
+    >>> Whitening.of(known).applied(steps, 0.0), Whitening.of(known).applied(steps, 0.5).round(1)
+    (array([[1., 1.]]), array([[0.5, 1.3]]))
     """
 
     axes: np.ndarray

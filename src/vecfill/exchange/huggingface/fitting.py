@@ -125,8 +125,8 @@ def fitted(
 def _refusal(harm: HarmCheck, fitting: Fitting) -> str:
     way = "Pass force=True to write it all the same"
     if not fitting.distil:
-        way = f"Use distil=True (--distil), or other sources. {way}"
-    return f"Nothing was written: {harm}. {way} (--force)."
+        way = f"Use distil=True, or other sources. {way}"
+    return f"Nothing was written: {harm}. {way}."
 
 
 def _level(
@@ -144,6 +144,6 @@ def _level(
             "no causal language model. Leave it out."
         )
     if level not in frequencies:
-        needed = "counts= (--counts)" if level == "counts" else "a source of word vectors"
+        needed = "counts=" if level == "counts" else "a source of word vectors"
         raise InputError(f"level={level!r} needs {needed}. Pass it, or use level='off'.")
     return level

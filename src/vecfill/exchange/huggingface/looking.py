@@ -45,7 +45,7 @@ def examples_of(new: Embedding, familiar: Embedding) -> tuple[Example, ...]:
     Examples
     --------
     >>> words = Embedding(["gold", "iron", "milk"], [[2.0, 1, 0], [2, 1, 0.2], [-4, 1, 0]])
-    >>> print(*examples_of(Embedding(["silver"], [[2.0, 1, 0.1]]), words))
+    >>> print(*examples_of(Embedding(["silver"], [[2.0, 1, 0]]), words))
     silver: gold, iron, milk
     """
     names = [*new.words, *familiar.words]
