@@ -35,6 +35,8 @@ PREDICTORS = {
     "first component": LatentSemantic(preparation="unit_rows_without_first_component"),
     "kernel": KernelRidge(preparation="rank_normal"),
     "linear kernel": KernelRidge(kernel="linear"),
+    "smooth": KernelRidge("smooth", "linear"),
+    "smooth trend": LatentSemantic("smooth", residual_share=0.6),
     "stack": Stack(
         (LatentSemantic(), KernelRidge(preparation="unit_rows"), Nearest()), (0.5, 0.4, 0.2)
     ),

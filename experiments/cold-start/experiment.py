@@ -35,7 +35,7 @@ class Films(NamedTuple):
     year: np.ndarray
 
     def described(self, n_knots: int) -> pd.DataFrame:
-        """Return genres and the year as a spline: the columns that most methods get."""
+        """Return genres and the year as a spline: the columns that most rivals get."""
         spline = SplineTransformer(n_knots=n_knots, knots="quantile")
         smooth = pd.DataFrame(spline.fit_transform(self.year[:, None]), index=self.genres.index)
         return pd.concat([self.genres, smooth.add_prefix("year ")], axis=1)
@@ -160,7 +160,7 @@ def _compared(split: Split, config: dict[str, Any]) -> dict[str, tuple[np.ndarra
     binned = np.hstack([split.films.genres.to_numpy(float), bins])
     vectors = {
         RECOMMEND: _imputed(split, goal="recommend"),
-        f"{RECOMMEND}, year as it is": _imputed(split, goal="recommend", is_smooth=False),
+        f"{RECOMMEND}, spline by hand": _imputed(split, goal="recommend", is_by_hand=True),
         PLAIN: _imputed(split, goal="balanced"),
         RIDGE: ridge.predict(columns[cold]),
         "ridge, years in fives": RidgeCV(RIDGES)
@@ -187,19 +187,18 @@ def _compared(split: Split, config: dict[str, Any]) -> dict[str, tuple[np.ndarra
     return out
 
 
-def _imputed(split: Split, *, goal: str, is_smooth: bool = True) -> np.ndarray:
+def _imputed(split: Split, *, goal: str, is_by_hand: bool = False) -> np.ndarray:
     names = split.columns.index.to_numpy()
     known = dict(zip(names[~split.is_cold], split.items, strict=True))
-    table = split.columns
-    if not is_smooth:
-        table = split.films.genres.assign(year=split.films.year)
+    films = split.films
+    table = split.columns if is_by_hand else films.genres.assign(year=films.year)
     options: dict[str, Any] = {"goal": goal, "names": "off", "seed": split.seed, "force": True}
     if goal == "recommend":
         items = names[~split.is_cold].tolist()
         options["interactions"] = vf.interactions(
             split.train, users=[str(user) for user in range(len(split.users))], items=items
         )
-    result = vf.impute(table, known, standardize=not is_smooth, **options)
+    result = vf.impute(table, known, standardize=not is_by_hand, **options)
     return np.asarray(result.embedding[names[split.is_cold].tolist()], float)
 
 

@@ -227,6 +227,7 @@ def test_the_manifest_comes_last_and_tells_hashes_and_counts(
         ({"memory": "much"}, "Write for example '4GB'"),
         ({"memory": 1000}, "too little"),
         ({"method": LatentSemantic("rank_normal")}, "needs whole columns"),
+        ({"method": LatentSemantic("smooth")}, "needs whole columns"),
         ({"method": LatentSemantic(solver="power")}, "direct"),
         ({"calibrate_norms": True}, "does not know it"),
         ({"standardize": True}, "does not know it"),

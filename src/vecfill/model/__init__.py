@@ -7,6 +7,7 @@ keeps such rows with their neighbours, graphs and weights; `prediction` is what 
 Rows:
 
 - `rank_normal`: Columns whose values are replaced by normal scores of their ranks.
+- `smooth`: Numeric columns as smooth bins.
 - `kernels`: Kernels: how alike two rows of a space are; and what was computed for them lately.
 - `known`: The known rows among all rows, and what predictors of the same known rows can share.
 - `wanted`: Which rows are asked for: unknown rows of the fit, or rows that came later.

@@ -22,6 +22,7 @@ from vecfill.inputs.table.scaling import inverse, standardized
 from vecfill.machine.blas import one_blas_thread
 from vecfill.method.engine import row_blocks
 from vecfill.model.rank_normal import RankNormal, own_scores
+from vecfill.model.smooth import Smooth
 
 SMALL = 500
 """Rows or columns up to which a Gram matrix is decomposed whole, which is quick then. A guess."""
@@ -132,6 +133,19 @@ def rank_normal_unit_rows(domain: Matrix) -> Matrix:
     return unit_rows(rank_normal(domain))
 
 
+def smooth(domain: Matrix) -> Matrix:
+    """Return columns with smooth bins in the place of every column of many values.
+
+    Sums over columns can then follow a curve, and distances say who is near along it.
+
+    Examples
+    --------
+    >>> smooth(np.arange(1980.0, 2020.0)[:, None]).shape
+    (40, 11)
+    """
+    return Smooth.fitted(domain).applied(domain)
+
+
 PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
     {
         "as_given": as_given,
@@ -140,6 +154,7 @@ PREPARATIONS: Mapping[str, Callable[[Matrix], Matrix]] = MappingProxyType(
         "unit_rows_without_first_component": unit_rows_without_first_component,
         "rank_normal": rank_normal,
         "rank_normal_unit_rows": rank_normal_unit_rows,
+        "smooth": smooth,
     }
 )
 """The preparations by name, in the order in which they are tried."""
@@ -151,6 +166,7 @@ _IN_WORDS: Mapping[str, str] = MappingProxyType(
         "unit_rows_without_first_component": "rows of unit length without their main direction",
         "rank_normal": "columns by rank",
         "rank_normal_unit_rows": "columns by rank, rows of unit length",
+        "smooth": "numbers in smooth bins",
     }
 )
 """What readers are told about a preparation; nothing about rows taken as they are."""
@@ -275,7 +291,7 @@ class FittedPreparation:
             fitted = RankNormal.fitted(rows).thinned(MOST_STEPS)
             ladders = {"ends": fitted.ends, "values": fitted.values, "scores": fitted.scores}
             return cls(name, ladders)
-        return cls(name)
+        return cls(name, vars(Smooth.fitted(rows))) if name == "smooth" else cls(name)
 
     def applied(self, rows: Matrix) -> Matrix:
         """Return other rows, prepared in the same way."""
@@ -290,6 +306,8 @@ class FittedPreparation:
             return self._standardized(rows)
         if self.name == "unit_rows_without_first_component":
             return self._without_first_component(rows)
+        if self.name == "smooth":
+            return Smooth(**self.arrays).applied(rows)
         scores = RankNormal(**self.arrays).applied(rows)
         return unit_rows(scores) if self.name == "rank_normal_unit_rows" else scores
 

@@ -34,6 +34,7 @@ from vecfill.model.preparation import (
     prepared_by,
     unit_rows,
 )
+from vecfill.model.smooth import Smooth, has_numbers
 
 MIN_DEGREES = (8, 20)
 """Least degrees whose graphs are built together, because they share one search for neighbours. 8 is
@@ -195,6 +196,13 @@ class Space:
         return tuple(PREPARATIONS) if self.has_vectors else ("as_given",)
 
     @property
+    def worth_trying(self) -> tuple[str, ...]:
+        """The preparations that can make a difference: without numbers, none is smooth."""
+        if not self.has_vectors or self.once("has numbers", lambda: has_numbers(self.rows)):
+            return self.preparations
+        return tuple(name for name in self.preparations if name != "smooth")
+
+    @property
     def is_joint(self) -> bool:
         """Whether its rows are those of several sources, be it only one of them."""
         return False
@@ -294,6 +302,12 @@ class Space:
         return self.once(
             ("preparing", preparation), lambda: FittedPreparation.of(preparation, self.rows)
         )
+
+    def origins(self, preparation: str) -> np.ndarray:
+        """Return the column of the domain that each prepared column was made of."""
+        if base_of(preparation) != "smooth":
+            return np.arange(self.size.n_features)
+        return Smooth(**self.preparing(preparation).arrays).origins(self.size.n_features)
 
     def prepared_new(self, preparation: str, new_rows: Rows) -> Rows:
         """Return rows of new entities under a preparation."""

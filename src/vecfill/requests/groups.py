@@ -209,7 +209,8 @@ class Method(Request):
     )  # fmt: skip
     preparation: str | None = option(
         None, "Use this preparation of the rows instead of choosing one: as_given, standardized, "
-        "unit_rows, unit_rows_without_first_component, rank_normal or rank_normal_unit_rows.",
+        "unit_rows, unit_rows_without_first_component, rank_normal, rank_normal_unit_rows or "
+        "smooth.",
         metavar="NAME",
     )  # fmt: skip
     min_degree: int | None = option(

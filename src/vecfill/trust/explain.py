@@ -262,8 +262,9 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
     if trend is None or not keys:
         return None
     coordinates = model.space.coordinates(keys[0].preparation)
+    origins = model.space.origins(keys[0].preparation)
     # Wide tables are reduced to main directions: their slopes are those of no column.
-    if coordinates.shape[1] != len(columns):
+    if coordinates.shape[1] != origins.size or model.space.size.n_features != len(columns):
         return None
     known = np.flatnonzero(model.is_known)
     centre, mean = coordinates[known].mean(axis=0), trend.values[known].mean(axis=0)
@@ -275,5 +276,5 @@ def trend_drivers(model: Model, columns: Sequence[str]) -> TrendDrivers | None:
     # Rows without column names have numbers, which say nothing by themselves.
     names = [f"column {name}" if name.isdigit() else name for name in names]
     columns_of_table = tuple(dict.fromkeys(names))
-    group = np.array([columns_of_table.index(name) for name in names])
+    group = np.array([columns_of_table.index(names[origin]) for origin in origins])
     return TrendDrivers(columns_of_table, group, slopes, coordinates[model.rows.unknown] - centre)

@@ -99,10 +99,12 @@ def kernel_ridges(space: Space) -> list[KernelRidge]:
     """
     entrants = [
         KernelRidge(preparation, kernel)
-        for preparation in space.preparations
+        for preparation in space.worth_trying
         if not (preparation in FILLING and _is_sparse(space))
         for kernel in BY_DISTANCE
     ]
+    # Of smooth bins a sum is a curve along each number, which no distance over all of them is.
+    entrants += [KernelRidge("smooth", "linear")] if "smooth" in space.worth_trying else []
     return [*entrants, KernelRidge(kernel="tanimoto")] if is_binary(space) else entrants
 
 

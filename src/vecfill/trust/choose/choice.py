@@ -226,7 +226,7 @@ def choose(
     trials = Trials(space, vectors, is_known, folds, goal, words)
     is_full = candidates == "classic"
     known = np.flatnonzero(is_known)
-    preparations = _classic(space)[0] if is_full else space.preparations
+    preparations = _classic(space)[0] if is_full else space.worth_trying
     # Before the race, which forgets prepared rows that the folds do not need.
     of_pairs = dependence_p_value(space, vectors[known], known, preparations)
     entrants = _classic(space) if is_full else _raced(space, embedding, is_known, goal)
@@ -284,14 +284,24 @@ def _raced(space: Space, embedding: EmbeddingVectors, is_known: KnownMask, goal:
     """Return what is worth hiding rows for, by leave-one-out in closed form."""
     known_rows = KnownRows(embedding, is_known)
     order = raced(space, known_rows, kernel_ridges(space), goal=goal)
-    preparations = list(dict.fromkeys(entrant.preparation for entrant in order))[:N_PREPARATIONS]
-    kernels = order[:N_KERNELS] if known_rows.n_known <= MOST_FOR_KERNELS else []
+    front = list(dict.fromkeys(entrant.preparation for entrant in order))
+    # From decision 62: bins that win the race need not win the folds, so they take no place from
+    # others, except where all places are averaged.
+    placed = [
+        entrant for entrant in order if goal == "recommend" or entrant.preparation != "smooth"
+    ]
+    preparations = list(dict.fromkeys(entrant.preparation for entrant in placed))[:N_PREPARATIONS]
+    kernels = placed[:N_KERNELS] if known_rows.n_known <= MOST_FOR_KERNELS else []
     # Both places are taken by what is one thing under two names, so the better one runs alone.
     if len(preparations) > 1 and are_alike(space, known_rows, *preparations):
         preparations = preparations[:1]
         kernels = list({entrant.kernel: entrant for entrant in reversed(kernels)}.values())[::-1]
     if goal == "recommend" and kernels:
         kernels = summands(space, order, preparations)
+    elif "smooth" in front[:N_PREPARATIONS] and "smooth" not in preparations:
+        preparations = [*preparations, "smooth"]
+        best_smooth = next(entrant for entrant in order if entrant.preparation == "smooth")
+        kernels = [*kernels, best_smooth] if kernels else []
     if (lean := leaner(space, known_rows, order[0], goal)) is not None:
         preparations = [*preparations, lean.preparation]
         kernels = [*kernels, lean] if kernels else []

@@ -143,7 +143,7 @@ def dependence_p_value(
             p_values += [(p_value_of(rows_alike, side), weight) for side in vectors_alike]
         return p_values
 
-    lanes = _lanes(space, space.preparations if preparations is None else preparations)
+    lanes = _lanes(space, space.worth_trying if preparations is None else preparations)
     n_left = sum(map(len, lanes))
     results: list[tuple[float, float]] = []
     # The plainest rows alone mostly show a signal; what is left is looked at side by side.

@@ -118,7 +118,7 @@ def by_hidden_rows(
 
     def tune(space: Space, known_rows: KnownRows, goal: str, seed: int) -> Predictor:
         trial = _Trial(space, known_rows, goal, seed, enough)
-        names = preparations or space.preparations
+        names = preparations or space.worth_trying
         best = trial.best([replace(plain, preparation=preparation) for preparation in names])
         # In turn, not in all combinations: their number would be a product.
         for name, values in grid.items():
