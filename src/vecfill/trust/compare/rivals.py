@@ -79,7 +79,7 @@ class Rival:
     >>> rows = np.exp(3 * rng.normal(size=(60, 3)))
     >>> given = KnownRows(np.log(rows), np.arange(60) < 50)
     >>> RIVALS["ridge"].tuned(Space(rows), given).preparation
-    'rank_normal'
+    'smooth'
     """
 
     label: str
