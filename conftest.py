@@ -21,6 +21,7 @@ NEEDED = {
     "src/vecfill/exchange/qdrant.py": "qdrant_client",
     "src/vecfill/exchange/spacy.py": "spacy",
     "src/vecfill/exchange/torch.py": "torch",
+    "src/vecfill/jobs/migrate_columns.py": "duckdb",
 }
 
 
