@@ -37,7 +37,7 @@ def test_the_demo_does_the_whole_job(tmp_path):
 
 
 @pytest.mark.slow
-def test_in_the_demo_no_other_method_does_as_well(tmp_path):
+def test_in_the_demo_no_other_method_has_as_near_vectors(tmp_path):
     evaluation = run_demo(tmp_path, say=lambda line: None).evaluation
     for rival in evaluation.scores.keys() - {"auto"}:
         assert evaluation.difference("auto", rival, "centred_cosine")[0] > 0, rival
